@@ -30,9 +30,9 @@ class Balance:
         self.dynamics, self.n = dynamics, dynamics.n
         model, ring = dynamics.model, dynamics.ring
         self.forces = _forces(dynamics, forces)
-        rest = {s.name: Fraction(0) for s in ring.rates}
+        standstill = {s.name: Fraction(0) for s in ring.rates}
         # A law of rates may leave a force at rest: a drive that pushes less the faster it goes.
-        laws = [added(s, replaced(f, rest)) for s, f in zip(model.springs, model.friction, strict=True)]
+        laws = [added(s, replaced(f, standstill)) for s, f in zip(model.springs, model.friction, strict=True)]
         held = [added(law, negated(force)) for law, force in zip(laws, self.forces, strict=True)]
         slopes = [[derivative(law, q) for q in ring.coordinates] for law in laws]
         moved = Moved(ring, [*held, *(s for row in slopes for s in row)], {})
@@ -59,15 +59,15 @@ class Balance:
     @cached_property
     def plain(self) -> list[int]:
         """Coordinates that f has not only in cosines and sines: shifts, and angles on springs."""
-        found = set()
+        names = set()
         for p in (*self.f, *(p for row in self.k for p in row)):
             for at, degree in enumerate(p.degrees()):
                 factor = self.ring.factor(at) if degree > 0 else None  # of zero it is −1
                 if isinstance(factor, Symbol):
-                    found.add(factor.name)
+                    names.add(factor.name)
                 elif isinstance(factor, Applied):
-                    found |= set(symbols(times(1, factor)))
-        return [j for j, q in enumerate(self.ring.coordinates) if q.name in found]
+                    names |= set(symbols(times(1, factor)))
+        return [j for j, q in enumerate(self.ring.coordinates) if q.name in names]
 
     @cached_property
     def turning(self) -> list[int]:
@@ -77,12 +77,12 @@ class Balance:
     @cached_property
     def periods(self) -> Floats:
         """After how much each coordinate is where it was; infinite for shifts and angles on springs."""
-        found = np.full(self.n, np.inf)
+        periods = np.full(self.n, np.inf)
         for j, q in enumerate(self.ring.coordinates):
             multiples = [m for angle in self.ring.angles for s, m in angle if s == q]
             if multiples and j not in self.plain:
-                found[j] = 2.0 * pi * lcm(*(m.denominator for m in multiples))
-        return found
+                periods[j] = 2.0 * pi * lcm(*(m.denominator for m in multiples))
+        return periods
 
     def apart(self, differences: Floats) -> Floats:
         """How far apart coordinates are whose differences these are (..., n), but for whole periods."""
@@ -95,16 +95,16 @@ class Balance:
     def _compiled(self) -> tuple[Compiled, Compiled]:
         return Compiled(self.f), Compiled([*self.f, *(p for row in self.k for p in row)])
 
-    def values(self, q: Floats, given: Mapping[str, float]) -> Floats:
+    def values(self, q: Floats, parameters: Mapping[str, float]) -> Floats:
         """The ring's variables at q (size, n)."""
-        return self.ring.values({**given, **self.ring.motion(q)})
+        return self.ring.values({**parameters, **self.ring.motion(q)})
 
-    def at(self, q: Floats, given: Mapping[str, float]) -> tuple[Floats, Floats]:
+    def at(self, q: Floats, parameters: Mapping[str, float]) -> tuple[Floats, Floats]:
         """f (size, n) and K (size, n, n) at q (size, n)."""
-        both = self._compiled[1](self.values(q, given))
+        both = self._compiled[1](self.values(q, parameters))
         return both[:, : self.n], both[:, self.n :].reshape(len(q), self.n, self.n)
 
-    def units(self, given: Mapping[str, float]) -> Floats:
+    def units(self, parameters: Mapping[str, float]) -> Floats:
         """(n,): what each coordinate is counted in: radians, and of shifts a length of the mechanism.
 
         That is its largest distance, or how far the slopes at the shifts' zeros lead, if that is more: a soft spring
@@ -114,28 +114,28 @@ class Balance:
         if not shifts.any():
             return np.ones(self.n)
         turned = np.array([np.where(shifts, 0.0, k * pi / 4) for k in range(8)])
-        f, k = self.at(turned, given)
+        f, k = self.at(turned, parameters)
         slope = np.abs(np.einsum("bii->bi", k))
         sags = np.where(slope > 0.0, np.abs(f) / np.where(slope > 0.0, slope, 1.0), 0.0)[:, shifts]
-        length = max(self.dynamics.model.length(given), float(np.max(sags, initial=0.0)))
+        length = max(self.dynamics.model.length(parameters), float(np.max(sags, initial=0.0)))
         return np.where(shifts, length if 0.0 < length < np.inf else 1.0, 1.0)
 
-    def unbalanced(self, given: Mapping[str, float] | None) -> list[int]:
+    def unbalanced(self, parameters: Mapping[str, float] | None) -> list[int]:
         """Equations without coordinates that are not zero: identically, or with these values."""
-        found = []
+        rows = []
         for i, f in enumerate(self.f):
             if not f or any(self.k[i]):
                 continue
-            if given is not None:
-                parts = [evaluate(Sum((term,)), given) for term in self.ring.formula(f)]
+            if parameters is not None:
+                parts = [evaluate(Sum((term,)), parameters) for term in self.ring.formula(f)]
                 if abs(sum(parts)) <= _ROUNDED * sum(abs(x) for x in parts):
                     continue
-            found.append(i)
-        return found
+            rows.append(i)
+        return rows
 
-    def only(self, q: Floats, given: Mapping[str, float]) -> Floats:
+    def only(self, q: Floats, parameters: Mapping[str, float]) -> Floats:
         """f (size, n) alone."""
-        return self._compiled[0](self.values(q, given))
+        return self._compiled[0](self.values(q, parameters))
 
 
 def _forces(dynamics: Dynamics, forces: Mapping[str, Force] | Sequence[Force] | None) -> list[Sum]:
@@ -154,7 +154,7 @@ def _forces(dynamics: Dynamics, forces: Mapping[str, Force] | Sequence[Force] | 
         raise ModelError(f"there are {len(forces)} forces; give one for each of the {dynamics.n} coordinates")
     ring = dynamics.ring
     moving = {s.name for s in (*ring.coordinates, *ring.rates, *ring.accelerations)}
-    made = []
+    formulas = []
     for name, x in zip(names, forces, strict=True):
         if isinstance(x, str):
             if not x.isidentifier():
@@ -162,10 +162,10 @@ def _forces(dynamics: Dynamics, forces: Mapping[str, Force] | Sequence[Force] | 
             if x in moving:
                 text = f"the force on {name} is {x!r}, which moves, and forces at rest are constant"
                 raise ModelError(f"{text}; give a number or another name, or a spring to the joint", element=name)
-            made.append(times(1, Symbol(x)))
+            formulas.append(times(1, Symbol(x)))
         elif not finite(x):
             text = f"the force on {name} is {short(x)}; give a finite number, or the name of a parameter"
             raise ModelError(text, element=name)
         else:
-            made.append(number(exact_number(x)))
-    return made
+            formulas.append(number(exact_number(x)))
+    return formulas

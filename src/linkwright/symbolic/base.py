@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.locks import cached_property
-from linkwright.symbolic.exact import ZERO, times
+from linkwright.symbolic.exact import times
 from linkwright.symbolic.formula import Block, Sum, Symbol, Term, evaluate, number
 from linkwright.symbolic.grouped import Regressor, Writer
 from linkwright.symbolic.printing.notebook import html_formulas
@@ -37,16 +37,16 @@ class BaseParameters:
     """β = Σ coefficient·π by parameter kept; the coefficients are formulas where `exact`, else found from samples."""
 
     regressor: Regressor
-    kept: tuple[int, ...]  # columns of Y that are independent, in the order of π
+    independent: tuple[int, ...]  # columns of Y that are independent, in the order of π
     without_influence: tuple[str, ...]
     #: for each column kept, the other parameters in its combination with their coefficients
     combined: Mapping[int, Mapping[int, Sum]]
     exact: bool = True
 
     def __repr__(self) -> str:
-        told = "exact" if self.exact else "from samples"
+        origin = "exact" if self.exact else "from samples"
         name, every = self.regressor.model.name, len(self.regressor.columns)
-        return f"<BaseParameters of {name!r}: {self.rank} in place of {every} inertial ones, {told}>"
+        return f"<BaseParameters of {name!r}: {self.rank} in place of {every} inertial ones, {origin}>"
 
     def __str__(self) -> str:
         lines = [f"{self.rank} base parameters of {len(self.regressor.columns)} inertial ones"]
@@ -61,29 +61,29 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        return len(self.kept)
+        return len(self.independent)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The name of the parameter kept, with R (regrouped) where others are in it."""
         every = self.regressor.names
-        return tuple(every[k] + ("R" if self.combined[k] else "") for k in self.kept)
+        return tuple(every[k] + ("R" if self.combined[k] else "") for k in self.independent)
 
     @property
     def alone(self) -> tuple[str, ...]:
-        """The parameters of π that can be told from the forces one by one."""
-        return tuple(self.regressor.names[k] for k in self.kept if not self.combined[k])
+        """The parameters of π that the forces determine one by one."""
+        return tuple(self.regressor.names[k] for k in self.independent if not self.combined[k])
 
     @property
     def in_combination(self) -> tuple[str, ...]:
-        """The parameters of π of which only combinations can be told."""
+        """The parameters of π of which the forces determine only combinations."""
         known = {*self.alone, *self.without_influence}
         return tuple(name for name in self.regressor.names if name not in known)
 
     @cached_property
     def relations(self) -> dict[str, Sum]:
         """Each base parameter as a formula of π, lengths and angles."""
-        return {name: self._relation(k) for name, k in zip(self.names, self.kept, strict=True)}
+        return {name: self._relation(k) for name, k in zip(self.names, self.independent, strict=True)}
 
     def _relation(self, k: int) -> Sum:
         columns = self.regressor.columns
@@ -99,18 +99,18 @@ class BaseParameters:
     @cached_property
     def combination(self) -> NDArray[np.float64]:
         """The matrix of β = matrix·π at the model's lengths and angles: (rank, p)."""
-        made = np.zeros((self.rank, len(self.regressor.columns)))
-        for row, k in enumerate(self.kept):
-            made[row, k] = 1.0
+        matrix = np.zeros((self.rank, len(self.regressor.columns)))
+        for row, k in enumerate(self.independent):
+            matrix[row, k] = 1.0
             for j, coefficient in self.combined[k].items():
-                made[row, j] = evaluate(coefficient, self.regressor.model.values)
-        return made
+                matrix[row, j] = evaluate(coefficient, self.regressor.model.values)
+        return matrix
 
     @property
     def beta(self) -> NDArray[np.float64]:
         """The values of the base parameters, in the order of `names`."""
-        made: NDArray[np.float64] = self.combination @ self.regressor.pi
-        return made
+        beta: NDArray[np.float64] = self.combination @ self.regressor.pi
+        return beta
 
     @property
     def values(self) -> dict[str, float]:
@@ -119,14 +119,12 @@ class BaseParameters:
 
     def matrix(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> NDArray[np.float64]:
         """Y_b at coordinates, rates and accelerations: (..., n, rank)."""
-        return self.regressor.matrix(q, v, a)[..., self.kept]
+        return self.regressor.matrix(q, v, a)[..., self.independent]
 
     def blocks(self, write: Writer | None = None) -> dict[str, Block]:
         """Yb (n × rank), the base parameters by name, and what they are."""
-        write, r = write or self.regressor.ring.formula, self.regressor
-        entries = tuple(write(r.entries[i, k]) if (i, k) in r.entries else ZERO for i in range(r.n) for k in self.kept)
         return {
-            "Yb": Block("Yb", (r.n, self.rank), entries),
+            "Yb": self.regressor.block("Yb", self.independent, write),
             "beta": Block("beta", (self.rank,), tuple(times(1, Symbol(name)) for name in self.names)),
             "regrouped": Block("regrouped", (self.rank,), tuple(self.relations.values())),
         }
@@ -149,10 +147,10 @@ def base_parameters(regressor: Regressor) -> BaseParameters:
     Where the model's numbers allow fewer (rounded cosines, or symbols whose values are special), they are found from
     samples instead, and `exact` is False.
     """
-    found = relations(regressor, order(regressor))
-    if found.numeric_rank(TOLERANCE) < len(found.kept):
+    exact = relations(regressor, order(regressor))
+    if exact.numeric_rank(TOLERANCE) < len(exact.independent):
         return sampled(regressor)
-    return _made(regressor, found.kept, found.coefficients(), exact=True)
+    return _base_parameters(regressor, exact.independent, exact.coefficients(), exact=True)
 
 
 def sampled(
@@ -175,40 +173,40 @@ def _from_rows(regressor: Regressor, rows: NDArray[np.float64], tolerance: float
     sizes = np.linalg.norm(rows, axis=0)
     sizes = np.where(sizes > tolerance * sizes.max(initial=0.0), sizes, np.inf)
     scaled = rows / sizes
-    kept = leading(scaled, order(regressor), tolerance)
-    rest = [k for k in range(len(sizes)) if k not in kept and np.isfinite(sizes[k])]
-    combined: dict[int, dict[int, Sum]] = {k: {} for k in kept}
-    if kept and rest:
-        x = np.linalg.lstsq(scaled[:, kept], scaled[:, rest], rcond=None)[0]
-        for i, k in enumerate(kept):
-            for j, other in enumerate(rest):
+    independent = leading(scaled, order(regressor), tolerance)
+    dependent = [k for k in range(len(sizes)) if k not in independent and np.isfinite(sizes[k])]
+    combined: dict[int, dict[int, Sum]] = {k: {} for k in independent}
+    if independent and dependent:
+        x = np.linalg.lstsq(scaled[:, independent], scaled[:, dependent], rcond=None)[0]
+        for i, k in enumerate(independent):
+            for j, other in enumerate(dependent):
                 value = float(x[i, j] * sizes[other] / sizes[k])
                 if abs(x[i, j]) > tolerance:
                     combined[k][other] = number(_plain(value))
-    return _made(regressor, kept, combined, exact=False)
+    return _base_parameters(regressor, independent, combined, exact=False)
 
 
 def leading(rows: NDArray[np.float64], columns: Sequence[int], tolerance: float) -> list[int]:
     """The columns, taken in this order, that are not in the span of those before."""
     basis = np.zeros((rows.shape[0], 0))
-    kept = []
+    independent = []
     for k in columns:
-        rest = rows[:, k]
+        remainder = rows[:, k]
         for _ in range(2):  # once more: what rounding left
-            rest = rest - basis @ (basis.T @ rest)
-        size = np.linalg.norm(rest)
+            remainder = remainder - basis @ (basis.T @ remainder)
+        size = np.linalg.norm(remainder)
         if size > tolerance * max(1.0, float(np.linalg.norm(rows[:, k]))):
-            kept.append(k)
-            basis = np.column_stack([basis, rest / size])
-    return kept
+            independent.append(k)
+            basis = np.column_stack([basis, remainder / size])
+    return independent
 
 
-def _made(
-    regressor: Regressor, kept: Sequence[int], combined: Mapping[int, Mapping[int, Sum]], *, exact: bool
+def _base_parameters(
+    regressor: Regressor, independent: Sequence[int], combined: Mapping[int, Mapping[int, Sum]], *, exact: bool
 ) -> BaseParameters:
-    used = {*kept, *(j for row in combined.values() for j in row)}
+    used = {*independent, *(j for row in combined.values() for j in row)}
     idle = tuple(name for k, name in enumerate(regressor.names) if k not in used)
-    return BaseParameters(regressor, tuple(sorted(kept)), idle, combined, exact)
+    return BaseParameters(regressor, tuple(sorted(independent)), idle, combined, exact)
 
 
 def _plain(x: float) -> Fraction:

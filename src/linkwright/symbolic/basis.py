@@ -37,14 +37,14 @@ class Basis:
                 angle = dict(self.angles[up])
                 angle[q] = angle.get(q, Fraction(0)) + side * sign
                 self.angles.append(tuple(angle.items()))
-                own = len(self.angles) - 1
-                self.turns[k] = Turn(((own, side), (up, -side)))
+                basic = len(self.angles) - 1
+                self.turns[k] = Turn(((basic, side), (up, -side)))
             else:
                 self.angles.append(((q, Fraction(1)),))
-                own = len(self.angles) - 1
-                self.turns[k] = Turn(((own, sign),))
+                basic = len(self.angles) - 1
+                self.turns[k] = Turn(((basic, sign),))
             if side or sign == 1:
-                total[k] = own
+                total[k] = basic
 
     def _shared(self, users: list[int], links: list[Link], q: Symbol) -> None:
         """Turns by multiples of one coordinate: of their common part, if the multiples stay small."""
@@ -57,13 +57,13 @@ class Basis:
             for k in users:
                 self.turns[k] = Turn(((len(self.angles) - 1, int(links[k].ratio / base)),))
             return
-        made: dict[Fraction, int] = {}
+        position: dict[Fraction, int] = {}
         for k in users:
             size = abs(links[k].ratio)
-            if size not in made:
+            if size not in position:
                 self.angles.append(((q, size),))
-                made[size] = len(self.angles) - 1
-            self.turns[k] = Turn(((made[size], 1 if links[k].ratio > 0 else -1),))
+                position[size] = len(self.angles) - 1
+            self.turns[k] = Turn(((position[size], 1 if links[k].ratio > 0 else -1),))
 
 
 def _parallel(rotations: tuple[Matrix, ...]) -> int:

@@ -30,8 +30,8 @@ def derivative(formula: Sum, by: Symbol) -> Sum:
             slope = _factor_slope(factor, by)
             if slope:
                 less = ((factor, power - 1),) if power != 1 else ()
-                rest = Term(term.number * power, (*term.factors[:k], *less, *term.factors[k + 1 :]))
-                total.append(product(Sum((rest,)), slope))
+                remaining = Term(term.number * power, (*term.factors[:k], *less, *term.factors[k + 1 :]))
+                total.append(product(Sum((remaining,)), slope))
     return added(*total)
 
 
@@ -126,49 +126,49 @@ def _square(x: Sum) -> Sum:
 
 
 # -- replacing ------------------------------------------------------------------------------------------------------
-def replaced(formula: Sum, given: Mapping[str, Fraction]) -> Sum:
+def replaced(formula: Sum, values: Mapping[str, Fraction]) -> Sum:
     """The formula with numbers in the place of symbols, in angles and functions too; what is known exactly is folded.
 
     The cosine of a multiple of 15° is an algebraic number, that of another angle its decimals.
     """
     total: list[Sum] = []
     for term in formula:
-        made = number(term.number)
+        image = number(term.number)
         for factor, power in term.factors:
-            value = _factor_replaced(factor, given)
+            value = _factor_replaced(factor, values)
             x = constant(value)
             if x is not None:
-                made = ZERO if x == 0 and power > 0 else product(made, number(x**power))
+                image = ZERO if x == 0 and power > 0 else product(image, number(x**power))
             else:
-                made = product(made, raised(factor if value == raised(factor) else value, power))
-            if not made:
+                image = product(image, raised(factor if value == raised(factor) else value, power))
+            if not image:
                 break
-        total.append(made)
+        total.append(image)
     return added(*total)
 
 
-def _factor_replaced(factor: Factor, given: Mapping[str, Fraction]) -> Sum:
+def _factor_replaced(factor: Factor, values: Mapping[str, Fraction]) -> Sum:
     if isinstance(factor, Symbol):
-        return number(given[factor.name]) if factor.name in given else times(1, factor)
+        return number(values[factor.name]) if factor.name in values else times(1, factor)
     if isinstance(factor, Sum):
-        return replaced(factor, given)
+        return replaced(factor, values)
     if isinstance(factor, Trig):
-        return _trig_replaced(factor, given)
+        return _trig_replaced(factor, values)
     if isinstance(factor, Applied):
-        return folded(factor.function, [replaced(x, given) for x in factor.arguments])
+        return folded(factor.function, [replaced(x, values) for x in factor.arguments])
     return times(1, factor)
 
 
-def _trig_replaced(factor: Trig, given: Mapping[str, Fraction]) -> Sum:
-    rest = tuple((s, m) for s, m in factor.angle if s.name not in given)
-    if len(rest) == len(factor.angle):
+def _trig_replaced(factor: Trig, values: Mapping[str, Fraction]) -> Sum:
+    remaining = tuple((s, m) for s, m in factor.angle if s.name not in values)
+    if len(remaining) == len(factor.angle):
         return times(1, factor)
-    c, s = cosine_and_sine(math.fsum(float(m * given[x.name]) for x, m in factor.angle if x.name in given))
-    if not rest:
+    c, s = cosine_and_sine(math.fsum(float(m * values[x.name]) for x, m in factor.angle if x.name in values))
+    if not remaining:
         return c if factor.function == "cos" else s
-    sign = 1 if rest[0][1] > 0 else -1
-    rest = tuple((x, m * sign) for x, m in rest)
-    cr, sr = times(1, Trig("cos", rest)), times(sign, Trig("sin", rest))
+    sign = 1 if remaining[0][1] > 0 else -1
+    remaining = tuple((x, m * sign) for x, m in remaining)
+    cr, sr = times(1, Trig("cos", remaining)), times(sign, Trig("sin", remaining))
     if factor.function == "cos":
         return added(product(c, cr), negated(product(s, sr)))
     return added(product(s, cr), product(c, sr))

@@ -17,9 +17,9 @@ from linkwright.symbolic.links import Model
 from linkwright.symbolic.printing.code import counted
 from linkwright.symbolic.ring import Angle, Poly
 
-#: Told after each entry: its name, how many are done, how many there are.
+#: Called after each entry: its name, how many are done, how many there are.
 Progress = Callable[[str, int, int], None]
-_clock = time.thread_time  # of this thread alone: a busy machine must not end a trial before it has told anything
+_clock = time.thread_time  # of this thread alone: a busy machine must not end a trial before it has measured anything
 _ENOUGH = 0.15  # seconds of trial after which the rest is extrapolated
 _LEAST = 5  # links that are tried at least
 
@@ -57,7 +57,7 @@ class Derivation:
         return self.dynamics.m
 
     def entries(self) -> Iterator[str]:
-        """Finds the entries one by one, telling the name of each."""
+        """Finds the entries one by one, and yields the name of each."""
         for i, j in self.dynamics.mass_matrix(self.way):
             yield f"M{place((i, j), self.n)}"
         for name, vector, entry in (("g", self.g, self.dynamics.g), ("h", self.h, self.dynamics.h)):

@@ -72,11 +72,11 @@ class Dynamics:
     def columns(self) -> list[Columns]:
         """Each link's Jacobian in its own axes: velocity of the origin and angular velocity, by coordinate."""
         ring = self.ring
-        found: list[Columns] = []
+        jacobians: list[Columns] = []
         for link, pose in zip(self.model.links, self.poses, strict=True):
             here: Columns = {}
             if link.parent >= 0:
-                for k, (v, w) in found[link.parent].items():
+                for k, (v, w) in jacobians[link.parent].items():
                     moved = add(v, cross(w, pose.p))
                     here[k] = self.algebra.inward(pose.r, moved), self.algebra.inward(pose.r, w)
             if link.coordinate >= 0:
@@ -86,12 +86,12 @@ class Dynamics:
                 if link.turns:
                     w[link.axis] = w[link.axis] + ratio
                 here[link.coordinate] = v, w
-            found.append(here)
-        return found
+            jacobians.append(here)
+        return jacobians
 
     # -- the mass matrix ------------------------------------------------------------------------------
     def mass_matrix(self, way: Way = "jacobian") -> Iterator[tuple[int, int]]:
-        """Finds M entry by entry (its upper half; `m` has both), telling each."""
+        """Finds M entry by entry (its upper half; `m` has both), and yields the place of each."""
         entries = self._by_trace() if way == "trace" else self._by_jacobians()
         for i, j, value in entries:
             if i == j:
@@ -168,14 +168,14 @@ class Dynamics:
     @cached_property
     def transforms(self) -> list[Rows]:
         """Each link's axes and origin in ground's: the three upper rows of ⁰T, eq. 3."""
-        ring, found = self.ring, []
+        ring, matrices = self.ring, []
         for link, pose in zip(self.model.links, self.poses, strict=True):
             if link.parent < 0:
-                found.append([[*row, x] for row, x in zip(pose.r, pose.p, strict=True)])
+                matrices.append([[*row, x] for row, x in zip(pose.r, pose.p, strict=True)])
                 continue
-            up = found[link.parent]
+            up = matrices[link.parent]
             columns = [[row[c] for row in pose.r] for c in range(3)]
-            found.append(
+            matrices.append(
                 [
                     [
                         *(ring.reduced(dot(row[:3], c, ring.zero)) for c in columns),
@@ -184,7 +184,7 @@ class Dynamics:
                     for row in up
                 ]
             )
-        return found
+        return matrices
 
     # -- rates ----------------------------------------------------------------------------------------
     def slope(self, i: int, j: int, k: int) -> Poly:
@@ -251,12 +251,12 @@ class Algebra:
     """Vectors, rotations and inertias over a ring."""
 
     ring: Ring
-    _kept: dict[int, tuple[Matrix, Rows]] = field(default_factory=dict)
+    _matrices: dict[int, tuple[Matrix, Rows]] = field(default_factory=dict)
 
     def matrix(self, r: Matrix) -> Rows:
-        if id(r) not in self._kept:
-            self._kept[id(r)] = r, [[self.ring.poly(x) for x in row] for row in r]
-        return self._kept[id(r)][1]
+        if id(r) not in self._matrices:
+            self._matrices[id(r)] = r, [[self.ring.poly(x) for x in row] for row in r]
+        return self._matrices[id(r)][1]
 
     def product(self, matrices: Sequence[Rows]) -> Rows:
         ring = self.ring

@@ -68,7 +68,7 @@ def equations(
       centre, inertia, motor inertia and friction), "all" (lengths and gravity too), or a collection of the words mass,
       com, inertia, armature, friction, lengths, gravity. `numbers` names parameters that become numbers, or "all".
     - `coordinates`: the letters of the coordinates: q1, q2, … with the rates dq1, … and accelerations ddq1, …
-    - `form`: that of the properties and printers where they are not told another: "collected" (multiple angles),
+    - `form`: that of the properties and printers where no other is asked for: "collected" (multiple angles),
       "expanded", "grouped" (by inertial parameter) or "recursive" (with intermediate variables). By default collected,
       and expanded where multiple angles would be long. With "recursive" nothing is derived until it is asked for.
     - `way`: M by "jacobian" or by Lagrange's "trace" form: the same in the end.
@@ -91,7 +91,7 @@ def equations(
         raise ModelError(f"equations takes a mechanism or a model file, not {type(source).__name__}")
     mechanism, model = _model(source, literal, numbers, coordinates, round_angles, sums)
     _check_masses(model)
-    _tell_near(model, mechanism)
+    _warn_of_near_angles(model, mechanism)
     derivation = Derivation(model, way)
     if form != "recursive":
         _check_size(model, way, most)
@@ -145,11 +145,11 @@ class Equations(Parts):
     """The equations of motion of one mechanism."""
 
     def __init__(
-        self, mechanism: Mechanism, derivation: Derivation, form: str | None, own: Collection[str] = ()
+        self, mechanism: Mechanism, derivation: Derivation, form: str | None, declared: Collection[str] = ()
     ) -> None:
         super().__init__(derivation, form)
         self.mechanism = mechanism
-        self._own = frozenset(own)  # parameters that the model had before its numbers were named
+        self._declared = frozenset(declared)  # parameters that the model had before its numbers were named
 
     # -- printers -------------------------------------------------------------------------------------
     def sheet(
@@ -161,13 +161,13 @@ class Equations(Parts):
         """
         form = self._form(form)
         names, missing = list(parts or self._parts()), [*self.missing]
-        made: dict[str, Block] = {}
+        written: dict[str, Block] = {}
         try:
             for name in sorted(names, key=SHORTEST_FIRST.index):
-                made[name] = self.block(name, form, progress)
+                written[name] = self.block(name, form, progress)
         except KeyboardInterrupt:
-            missing += [name for name in names if name not in made]
-        blocks = [made[name] for name in names if name in made]
+            missing += [name for name in names if name not in written]
+        blocks = [written[name] for name in names if name in written]
         ring, values = self.derivation.dynamics.ring, self._named
         if form == "grouped":
             values = self.regressor.symbol_values()
@@ -176,7 +176,7 @@ class Equations(Parts):
             some = first_few(missing, 6)
             notes = (*notes, f"The work was interrupted: {some} are missing.")
         moving = (self.model.coordinates, ring.rates, ring.accelerations)
-        words = meanings(self.mechanism, self.model.coordinates, self._own)
+        words = meanings(self.mechanism, self.model.coordinates, self._declared)
         return Sheet(self.model.name, form, tuple(blocks), *moving, values, words, notes=notes)
 
     def _short(self) -> Sheet | None:
@@ -307,7 +307,7 @@ class Equations(Parts):
         return equilibria(self.derivation.dynamics, forces, values, starts=starts, seed=seed)
 
 
-def _tell_near(model: Model, mechanism: Mechanism) -> None:
+def _warn_of_near_angles(model: Model, mechanism: Mechanism) -> None:
     """An angle that became a symbol and is nearly a multiple of 15° was perhaps meant to be one."""
     for name, value in model.values.items():
         if name in mechanism.parameters or name in {q.name for q in model.coordinates}:

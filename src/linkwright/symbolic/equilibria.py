@@ -44,21 +44,21 @@ class Equilibrium:
 
     def written(self) -> dict[str, str]:
         """Each coordinate's value: "pi/2", a formula, a number, or "any"."""
-        found = {}
+        texts = {}
         for symbol, x in zip(self.dynamics.model.coordinates, self.q.tolist(), strict=True):
             if symbol.name in self.free:
-                found[symbol.name] = "any"
+                texts[symbol.name] = "any"
             elif symbol.name in self.formulas:
-                found[symbol.name] = text(self.formulas[symbol.name])
+                texts[symbol.name] = text(self.formulas[symbol.name])
             else:
-                found[symbol.name] = _angle(x) if self.exact else f"{x:.9g}"
-        return found
+                texts[symbol.name] = _angle(x) if self.exact else f"{x:.9g}"
+        return texts
 
     def point(self) -> dict[str, Value]:
         """The coordinates by name, without those that are free or have formulas."""
         names = [q.name for q in self.dynamics.model.coordinates]
-        kept = {*self.free, *self.formulas}
-        return {name: float(x) for name, x in zip(names, self.q, strict=True) if name not in kept}
+        open_names = {*self.free, *self.formulas}
+        return {name: float(x) for name, x in zip(names, self.q, strict=True) if name not in open_names}
 
     def linearised(self) -> Linearisation:
         """The linear model here; where the point is exact, in the parameters' symbols."""
@@ -66,9 +66,9 @@ class Equilibrium:
 
     def __str__(self) -> str:
         place = ", ".join(f"{name} = {x}" for name, x in self.written().items())
-        told = {1: ", 1 mode grows"}.get(self.growing, f", {self.growing} modes grow") if self.growing else ""
+        growth = {1: ", 1 mode grows"}.get(self.growing, f", {self.growing} modes grow") if self.growing else ""
         swings = ", ".join(f"{x:.4g}" for x in self.frequencies)
-        return f"{place}: {self.stability}{told}" + (f"; swings at {swings} Hz" if swings else "")
+        return f"{place}: {self.stability}{growth}" + (f"; swings at {swings} Hz" if swings else "")
 
     def _repr_html_(self) -> str:
         return text_line(str(self))
@@ -76,7 +76,7 @@ class Equilibrium:
 
 @dataclass(frozen=True, eq=False)
 class Equilibria:
-    """The states of rest that were found, exact ones first, and what is to be said about the search."""
+    """The states of rest that were found, exact ones first, with notes on the search."""
 
     points: tuple[Equilibrium, ...]
     notes: tuple[str, ...] = ()
@@ -125,12 +125,12 @@ def equilibria(
     what it finds: no start may lead to one.
     """
     balance = Balance(dynamics, forces)
-    given = _values(balance, values)
-    missing = sorted(balance.used - set(given) - {q.name for q in dynamics.model.coordinates})
-    told = _pushed(balance, given if not missing else None)
+    parameters = _values(balance, values)
+    missing = sorted(balance.used - set(parameters) - {q.name for q in dynamics.model.coordinates})
+    push = _pushed(balance, parameters if not missing else None)
     lacks = dynamics.model.lacks("mech.equilibrium(q0)")
-    if told:
-        return Equilibria((), (*lacks, told))
+    if push:
+        return Equilibria((), (*lacks, push))
     exact, notes = quarters(balance, seed)
     notes = [*lacks, *notes]
     if missing:
@@ -139,12 +139,11 @@ def equilibria(
             notes.append("points at a pitch of ±90° may have a moment left; with values= those are told apart")
         points = [_point(dynamics, e, e.place({}), "unknown", 0, np.zeros(0)) for e in exact]
         return Equilibria(tuple(points), tuple(notes))
-    modes = _Modes(balance, given)
-    points = [
-        _point(dynamics, e, q, *modes(q)) for e in exact if np.isfinite(q := e.place(given)).all() and modes.at_rest(q)
-    ]
-    points += _inexact(balance, given, modes, points, notes, starts, seed)
-    notes += modes.told
+    modes = _Modes(balance, parameters)
+    places = [(e, e.place(parameters)) for e in exact]
+    points = [_point(dynamics, e, q, *modes(q)) for e, q in places if np.isfinite(q).all() and modes.at_rest(q)]
+    points += _inexact(balance, parameters, modes, points, notes, starts, seed)
+    notes += modes.notes
     if not points:
         notes.append(_none(balance))
     return Equilibria(tuple(points), tuple(notes))
@@ -169,9 +168,9 @@ def _values(balance: Balance, values: Mapping[str, float] | None) -> dict[str, f
     return {**known, **{name: float(x) for name, x in (values or {}).items()}}
 
 
-def _pushed(balance: Balance, given: Mapping[str, float] | None) -> str:
+def _pushed(balance: Balance, parameters: Mapping[str, float] | None) -> str:
     """The sentence about a coordinate that something pushes wherever it is."""
-    for i in balance.unbalanced(given):
+    for i in balance.unbalanced(parameters):
         name, joint = balance.dynamics.model.coordinates[i].name, balance.dynamics.model.joints[i]
         push = text(balance.ring.formula(-balance.f[i]))
         return (
@@ -189,7 +188,7 @@ def _none(balance: Balance) -> str:
 # -- inexact points -------------------------------------------------------------------------------------------------
 def _inexact(
     balance: Balance,
-    given: Mapping[str, float],
+    parameters: Mapping[str, float],
     modes: _Modes,
     exact: list[Equilibrium],
     notes: list[str],
@@ -198,20 +197,20 @@ def _inexact(
 ) -> list[Equilibrium]:
     names = [q.name for q in balance.ring.coordinates]
     loose = [names[j] for j in balance.free]
-    found: list[Equilibrium] = []
-    flat, units = 0, balance.units(given)
-    for q in roots(balance, given, starts, seed):
-        if not modes.at_rest(q) or any(_same(balance, q, e, units) for e in (*exact, *found)):
+    points: list[Equilibrium] = []
+    flat, units = 0, balance.units(parameters)
+    for q in roots(balance, parameters, starts, seed):
+        if not modes.at_rest(q) or any(_same(balance, q, e, units) for e in (*exact, *points)):
             continue
         one = Equilibrium(balance.dynamics, q, tuple(loose), False, {}, *modes(q))
         if modes.flat(q):
             flat += 1
             if flat > _LISTED:
                 continue
-        found.append(one)
+        points.append(one)
     if flat > _LISTED:
         notes.append(f"some equilibria are not alone but one beside the other; {_LISTED} of these are listed")
-    return found
+    return points
 
 
 def _same(balance: Balance, q: Floats, other: Equilibrium, units: Floats) -> bool:
@@ -222,29 +221,30 @@ def _same(balance: Balance, q: Floats, other: Equilibrium, units: Floats) -> boo
 class _Modes:
     """Stability and small swings, M and K with the parameters' values."""
 
-    def __init__(self, balance: Balance, given: Mapping[str, float]) -> None:
-        self.balance, self.given, dy = balance, given, balance.dynamics
+    def __init__(self, balance: Balance, parameters: Mapping[str, float]) -> None:
+        self.balance, self.parameters, dy = balance, parameters, balance.dynamics
         if not dy.m:
             for _ in dy.mass_matrix():
                 pass
         dy.check_mass_matrix()
         self.compiled = Compiled([dy.m[i, j] for i in range(dy.n) for j in range(dy.n)])
-        self.gimbals = Gimbals(balance, given)
-        self.units = balance.units(given)
-        self.told: list[str] = []
+        self.gimbals = Gimbals(balance, parameters)
+        self.units = balance.units(parameters)
+        self.notes: list[str] = []
 
-    def _tell(self, note: str) -> None:
-        if note not in self.told:
-            self.told.append(note)
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
 
     def at_rest(self, q: Floats) -> bool:
         """Whether a point at which every coordinate's force vanishes is one of rest: not always at a pitch of ±90°."""
-        if not (rest := self.gimbals.at_rest(q)):
-            self._tell(LEFT_OUT)
-        return rest
+        balanced = self.gimbals.at_rest(q)
+        if not balanced:
+            self._note(LEFT_OUT)
+        return balanced
 
     def _k(self, q: Floats) -> Floats:
-        k: Floats = self.balance.at(q[None], self.given)[1][0]
+        k: Floats = self.balance.at(q[None], self.parameters)[1][0]
         return k
 
     def flat(self, q: Floats) -> bool:
@@ -258,14 +258,14 @@ class _Modes:
         dy, n = self.balance.dynamics, self.balance.n
         k = self._k(q)
         k = (k + k.T) / 2.0
-        m = self.compiled(dy.ring.values({**self.given, **dy.ring.motion(q)})).reshape(n, n)
+        m = self.compiled(dy.ring.values({**self.parameters, **dy.ring.motion(q)})).reshape(n, n)
         try:
             lower = np.linalg.cholesky(m)
             half = np.linalg.solve(lower, k)
             squares = np.asarray(np.linalg.eigvalsh(np.linalg.solve(lower, half.T)), np.float64)
             swings = True
         except np.linalg.LinAlgError:
-            # Where M has no inverse the signs of K alone still tell.
+            # Where M has no inverse the signs of K alone still decide.
             squares, swings = np.asarray(np.linalg.eigvalsh(k * self.units * self.units[:, None]), np.float64), False
         least = ZERO * np.abs(squares).max(initial=0.0)
         growing = int((squares < -least).sum())
@@ -273,7 +273,7 @@ class _Modes:
         frequencies = np.sqrt(squares[squares > least]) / (2.0 * pi) if swings else np.zeros(0)
         if self.gimbals.locked(q):
             stability, frequencies = "unstable" if growing else "unknown", np.zeros(0)
-            self._tell(UNSURE)
+            self._note(UNSURE)
         return stability, growing, np.asarray(frequencies, np.float64)
 
 

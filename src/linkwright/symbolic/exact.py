@@ -40,7 +40,7 @@ def rational(x: float) -> Fraction:
         return shortest
     near = _ROUNDINGS * Fraction(math.ulp(x))
     plain = (Fraction(written), shortest.limit_denominator(_LARGEST_BOTTOM))
-    return next((found for found in plain if abs(found - Fraction(x)) <= near), shortest)
+    return next((candidate for candidate in plain if abs(candidate - Fraction(x)) <= near), shortest)
 
 
 def decimal(x: float) -> Sum:
@@ -132,9 +132,9 @@ def turn(axis: int, c: Sum, s: Sum) -> Matrix:
 def from_parts(function: str, parts: Sequence[Sum]) -> Sum:
     """A function of formulas: arithmetic as sums and products where it can be, the rest by its name."""
     if function in _ARITHMETIC:
-        made = _ARITHMETIC[function](*parts)
-        if made is not None:
-            return made
+        formula = _ARITHMETIC[function](*parts)
+        if formula is not None:
+            return formula
     return times(1, Applied(function, tuple(parts)))
 
 
@@ -181,17 +181,17 @@ def extent(formula: Sum) -> Extent:
     """How large a formula is when it is multiplied out; functions count as symbols."""
     terms, degree, bits = 0, 1, 1
     for term in formula:
-        count, own = 1, 0
+        count, term_degree = 1, 0
         size = term.number.numerator.bit_length() + term.number.denominator.bit_length()
         for factor, power in term.factors:
             n = abs(power)
             if isinstance(factor, Sum):
                 inner = extent(factor)
                 count *= math.comb(inner.terms + n - 1, n)
-                own, size = own + n * inner.degree, size + n * inner.bits
+                term_degree, size = term_degree + n * inner.degree, size + n * inner.bits
             else:
-                own += n
-        terms, degree, bits = terms + count, max(degree, own), max(bits, size)
+                term_degree += n
+        terms, degree, bits = terms + count, max(degree, term_degree), max(bits, size)
     return Extent(terms, degree, bits)
 
 

@@ -30,11 +30,11 @@ def from_expression(
     `exact` makes formulas of its numbers; `names` of names that are no parameters; `pair` the cosines. Without `pair`
     a number in an angle stays there if its cosine is not known exactly.
     """
-    made = _Reading(exact, names or {}, pair or _alone(e)).formula(e, 0)
-    if extent(made).terms > _MOST_TERMS:
+    formula = _Reading(exact, names or {}, pair or _alone(e)).formula(e, 0)
+    if extent(formula).terms > _MOST_TERMS:
         text = f"{_short(e)} has more than {_MOST_TERMS:,} terms when it is multiplied out"
         raise ModelError(f"{text}; give a part of it as a parameter of its own")
-    return made
+    return formula
 
 
 def _alone(e: Expression) -> Pair:

@@ -53,15 +53,15 @@ class Forms:
 
     def expanded(self, p: Poly) -> Sum:
         """A flat sum of products."""
-        found = []
+        keyed = []
         for powers, x in terms(p):
             trig, rates, other = self._parted(powers)
             angle_key, angle = self._product(trig)
             move_key, moves = self._moving(rates)
             key, factors = self._still(other)
-            found.append((move_key, angle_key, key, Term(x, factors + moves + angle)))
-        found.sort(key=lambda item: item[:3])
-        return Sum(tuple([item[3] for item in found]))
+            keyed.append((move_key, angle_key, key, Term(x, factors + moves + angle)))
+        keyed.sort(key=lambda item: item[:3])
+        return Sum(tuple([item[3] for item in keyed]))
 
     def collected(self, p: Poly) -> Sum:
         """Σ rates · Σ (parameters) · cos or sin of a sum of multiples of the coordinates."""
@@ -70,14 +70,14 @@ class Forms:
             key, factors = self._still(other)
             term = Term(x if times == 1 else _product(x, times), factors)
             groups.setdefault(rates, {}).setdefault(number, []).append((key, term))
-        found: list[Term] = []
+        written: list[Term] = []
         for rates in sorted(groups, key=lambda pairs: self._moving(pairs)[0]):
             inner = []
             for number, coefficients in sorted(groups[rates].items(), key=lambda item: self._angles[item[0]][0]):
                 coefficients.sort(key=lambda item: item[0])
                 inner += _bracketed([t for _, t in coefficients], self._angles[number][1])
-            found += _bracketed(inner, self._moving(rates)[1]) if rates else inner
-        return Sum(tuple(found))
+            written += _bracketed(inner, self._moving(rates)[1]) if rates else inner
+        return Sum(tuple(written))
 
     def most(self, p: Poly) -> int:
         """At most how many terms the collected form has: a product of k cosines becomes up to 2^(k − 1)."""
@@ -181,10 +181,10 @@ def _bracketed(terms: list[Term], factors: Powers) -> list[Term]:
     if not factors:
         return terms
     number, shared = _content([t.number for t in terms]), _shared(terms)
-    rest = tuple(terms)
+    inner = tuple(terms)
     if number != 1 or shared:
-        rest = tuple([Term(t.number / number, _without(t.factors, shared)) for t in terms])
-    return [Term(number, (*shared.items(), (Sum(rest), 1), *factors))]
+        inner = tuple([Term(t.number / number, _without(t.factors, shared)) for t in terms])
+    return [Term(number, (*shared.items(), (Sum(inner), 1), *factors))]
 
 
 def _shared(terms: list[Term]) -> dict[Factor, int]:
@@ -193,8 +193,8 @@ def _shared(terms: list[Term]) -> dict[Factor, int]:
     for term in terms[1:]:
         if not shared:
             break
-        own = dict(term.factors)
-        shared = {f: min(n, own[f]) for f, n in shared.items() if f in own}
+        powers = dict(term.factors)
+        shared = {f: min(n, powers[f]) for f, n in shared.items() if f in powers}
     return shared
 
 

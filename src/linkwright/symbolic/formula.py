@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -160,14 +160,15 @@ def rank(factor: Factor) -> tuple[int, tuple[tuple[int, int, str], ...]]:
 
 def flat(formula: Sum) -> Sum:
     """The same formula without brackets of power one: every bracketed sum is multiplied out, in place."""
-    terms = []
-    for term in _multiplied(formula):
-        powers: dict[Factor, int] = {}
-        for factor, power in term.factors:
-            powers[factor] = powers.get(factor, 0) + power
-        kept = ((f, n) for f, n in powers.items() if n)
-        terms.append(Term(term.number, tuple(sorted(kept, key=lambda item: rank(item[0])))))
-    return Sum(tuple(terms))
+    return Sum(tuple(Term(term.number, _in_order(term.factors)) for term in _multiplied(formula)))
+
+
+def _in_order(powers: Iterable[tuple[Factor, int]]) -> tuple[tuple[Factor, int], ...]:
+    """Powers of different factors, in the order in which they are written."""
+    total: dict[Factor, int] = {}
+    for factor, power in powers:
+        total[factor] = total.get(factor, 0) + power
+    return tuple(sorted(((f, n) for f, n in total.items() if n), key=lambda item: rank(item[0])))
 
 
 def _multiplied(formula: Sum) -> Sum:
@@ -186,24 +187,25 @@ def _multiplied(formula: Sum) -> Sum:
 
 def tidied(formula: Sum) -> Sum:
     """The same formula as people write it: brackets of one term are none, numbers and parameters stand in front."""
-    found: list[Term] = []
+    tidy: list[Term] = []
     for term in formula:
-        value, powers = term.number, dict[Factor, int]()
+        value = term.number
+        powers: list[tuple[Factor, int]] = []
         for factor, power in term.factors:
             for inner, n in _opened(factor):
                 if isinstance(inner, Fraction):
                     value *= inner ** (n * power)
                 elif inner != Sum() or power < 0:
-                    powers[inner] = powers.get(inner, 0) + n * power
+                    powers.append((inner, n * power))
                 else:
                     value = Fraction(0)
-        kept = [(f, n) for f, n in powers.items() if n]
-        alone = kept[0][0] if len(kept) == 1 and kept[0][1] == 1 else None
+        different = _in_order(powers)
+        alone = different[0][0] if len(different) == 1 and different[0][1] == 1 else None
         if isinstance(alone, Sum) and abs(value) == 1:
-            found += (Term(t.number * value, t.factors) for t in alone)
+            tidy += (Term(t.number * value, t.factors) for t in alone)
         elif value:
-            found.append(Term(value, tuple(sorted(kept, key=lambda item: rank(item[0])))))
-    return Sum(tuple(found))
+            tidy.append(Term(value, different))
+    return Sum(tuple(tidy))
 
 
 def _opened(factor: Factor) -> list[tuple[Factor | Fraction, int]]:

@@ -31,8 +31,8 @@ UNSURE = (
 class Gimbals:
     """The spherical and free joints of a balance, and their poses with a pitch of ±90°."""
 
-    def __init__(self, balance: Balance, given: Mapping[str, float]) -> None:
-        self.balance, self.given = balance, given
+    def __init__(self, balance: Balance, parameters: Mapping[str, float]) -> None:
+        self.balance, self.parameters = balance, parameters
         self.triples = triples(balance.dynamics.model)
         self._largest: float | None = None
 
@@ -47,8 +47,8 @@ class Gimbals:
             other[yaw] += pi / 2
             other[roll] += pi / 2 if sin(q[pitch]) > 0 else -pi / 2
             # A force on the pitch acts about the axis of the angles as they are, not about the one that is missing.
-            moment = self.balance.only(other[None], self.given)[0, pitch]
-            moment += evaluate(self.balance.forces[pitch], self.given)
+            moment = self.balance.only(other[None], self.parameters)[0, pitch]
+            moment += evaluate(self.balance.forces[pitch], self.parameters)
             if abs(moment) > _SURE * self._size():
                 return False
         return True
@@ -56,9 +56,9 @@ class Gimbals:
     def _size(self) -> float:
         """The largest force at some poses."""
         if self._largest is None:
-            units = self.balance.units(self.given)
+            units = self.balance.units(self.parameters)
             q = np.random.default_rng(0).uniform(-pi, pi, (64, self.balance.n)) * units
-            self._largest = float(np.abs(self.balance.only(q, self.given) * units).max(initial=0.0))
+            self._largest = float(np.abs(self.balance.only(q, self.parameters) * units).max(initial=0.0))
         return self._largest
 
 
@@ -67,7 +67,7 @@ def triples(model: Model) -> list[tuple[int, int, int]]:
     turns: dict[str, list[int]] = {}
     for link in model.links:
         if link.turns and link.coordinate >= 0:
-            found = turns.setdefault(model.joints[link.coordinate], [])
-            if link.coordinate not in found:
-                found.append(link.coordinate)
+            coordinates = turns.setdefault(model.joints[link.coordinate], [])
+            if link.coordinate not in coordinates:
+                coordinates.append(link.coordinate)
     return [(x[0], x[1], x[2]) for x in turns.values() if len(x) == 3]

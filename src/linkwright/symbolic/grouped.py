@@ -1,8 +1,8 @@
 """The equations grouped by inertial parameter: F = Y(q, q̇, q̈)·π, the regressor Y as exact polynomials.
 
 π has of each body that weighs and moves its ten linear parameters in *link axes about the link's origin*. Body k
-(counted from 1 in the order of the tree) is carried by a joint; its link axes are those of the joint's triad on the
-body, z along the joint's axis. With R and p the rotation and origin of that triad in the body's own frame, and the
+(counted from 1 in the order of the tree) is carried by a joint; its link axes are those of the joint's frame on the
+body, z along the joint's axis. With R and p the rotation and origin of that frame in the body's own frame, and the
 description's mass m, centre of mass c and inertia I about it in body axes,
 
     c' = Rᵀ (c − p)                        the centre of mass from the link's origin, in link axes
@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -82,29 +83,29 @@ class Regressor:
     @cached_property
     def entries(self) -> dict[tuple[int, int], Poly]:
         """Y by (row, column), without its zeros."""
-        found: dict[tuple[int, int], Poly] = {}
+        entries: dict[tuple[int, int], Poly] = {}
         for i, force in enumerate(self._forces()):
             used = force.degrees()
             for k, column in enumerate(self.columns):
                 if used[self.full.at[column.symbol]] > 0:
-                    found[i, k] = self._coefficient(force, column)
-        return found
+                    entries[i, k] = self._coefficient(force, column)
+        return entries
 
     def _coefficient(self, value: Poly, column: Column) -> Poly:
         """What stands with a parameter, without π."""
         return self.full.partial(value, column.symbol).project_to_context(self.ring.ctx, self._places)
 
     def _forces(self) -> list[Poly]:
-        ring, found = self.full, []
+        ring, forces = self.full, []
         faster = [ring.symbol(x) for x in ring.accelerations]
         for i in range(self.n):
             total = self.parts["h"][i,] + self.parts["g"][i,] + self.parts["friction"][i,]
             for j in range(self.n):
                 total = total + self.parts["M"][min(i, j), max(i, j)] * faster[j]
-            found.append(total)
-        return found
+            forces.append(total)
+        return forces
 
-    def telling(self) -> Iterator[tuple[tuple[Any, ...], int, Poly]]:
+    def occurrences(self) -> Iterator[tuple[tuple[Any, ...], int, Poly]]:
         """Where each parameter stands in M, g and friction, and with what; relations in h follow from those in M."""
         for name in ("M", "g", "friction"):
             for place, whole in self.parts[name].items():
@@ -142,19 +143,25 @@ class Regressor:
         """Y (n × p) and pi, and M, h, g and friction as sums of parameter·(bracket); `write` makes the brackets."""
         write = write or self.ring.formula
         n, p = self.n, len(self.columns)
-        y = tuple(write(self.entries[i, k]) if (i, k) in self.entries else ZERO for i in range(n) for k in range(p))
-        found = {
-            "Y": Block("Y", (n, p), y),
+        blocks = {
+            "Y": self.block("Y", range(p), write),
             "pi": Block("pi", (p,), tuple(times(1, column.symbol) for column in self.columns)),
         }
         upper = {at: self._grouped(value, write) for at, value in self.parts["M"].items()}
         entries = tuple(upper[min(i, j), max(i, j)] for i in range(n) for j in range(n))
-        found["M"] = Block("M", (n, n), entries, symmetric=True)
+        blocks["M"] = Block("M", (n, n), entries, symmetric=True)
         for name in ("h", "g", "friction"):
             part = self.parts[name]
             if name != "friction" or any(part.values()):
-                found[name] = Block(name, (n,), tuple(self._grouped(part[i,], write) for i in range(n)))
-        return found
+                blocks[name] = Block(name, (n,), tuple(self._grouped(part[i,], write) for i in range(n)))
+        return blocks
+
+    def block(self, name: str, columns: Sequence[int], write: Writer | None = None) -> Block:
+        """Some columns of Y; `write` makes formulas of their entries."""
+        write = write or self.ring.formula
+        places = product(range(self.n), columns)
+        entries = tuple(write(self.entries[place]) if place in self.entries else ZERO for place in places)
+        return Block(name, (self.n, len(columns)), entries)
 
     def _grouped(self, value: Poly, write: Writer) -> Sum:
         """A polynomial that is linear in π as Σ parameter·(bracket)."""
@@ -250,11 +257,11 @@ def _inertial(model: Model, every: bool) -> tuple[list[Column], list[list[Sum] |
         if link.body is None or not moves or not (every or _weighs(link)):
             inertias.append(None)
             continue
-        own = _ten(plain.algebra.mass(link.body, *link.back))
-        made = [Symbol(f"{letter}{body}") for letter in LETTERS]
-        both = zip(made, LETTERS, own, strict=True)
+        polynomials = _ten(plain.algebra.mass(link.body, *link.back))
+        ten = [Symbol(f"{letter}{body}") for letter in LETTERS]
+        both = zip(ten, LETTERS, polynomials, strict=True)
         columns += [Column(s, body, "inertial", letter, plain.ring.formula(x)) for s, letter, x in both]
-        inertias.append([times(1, s) for s in made])
+        inertias.append([times(1, s) for s in ten])
     if not any(moving):
         raise ModelError(f"no body of {model.name!r} can move, so that its equations have no inertial parameters")
     if not columns:
@@ -279,9 +286,9 @@ def _motors(model: Model, motors: bool | None) -> list[Column]:
 
 def _losses(model: Model, friction: bool | None) -> list[tuple[Column, int, Factor]]:
     """Columns of friction with their coordinate and what they multiply: the rate, or tanh of it over v₀."""
-    found: list[tuple[Column, int, Factor]] = []
+    losses: list[tuple[Column, int, Factor]] = []
     if friction is False:
-        return found
+        return losses
     for i, q in enumerate(model.coordinates):
         rotor = next((r for r in model.rotors if any(at == i for at, _ in r.at)), None)
         if rotor is None:
@@ -296,11 +303,11 @@ def _losses(model: Model, friction: bool | None) -> list[tuple[Column, int, Fact
             usual = Applied("tanh", (times(1 / rational(FRICTION_SPEED), rate),))
             dry = dry or {usual: ZERO}
         if viscous or friction:
-            found.append((Column(Symbol(f"V{place}"), rotor.body, "viscous", "V", viscous), i, rate))
+            losses.append((Column(Symbol(f"V{place}"), rotor.body, "viscous", "V", viscous), i, rate))
         for number, (factor, size) in enumerate(dry.items(), start=1):
             name = f"f{place}" + (f"_{number}" if number > 1 else "")
-            found.append((Column(Symbol(name), rotor.body, "coulomb", "f", size), i, factor))
-    return found
+            losses.append((Column(Symbol(name), rotor.body, "coulomb", "f", size), i, factor))
+    return losses
 
 
 def _parted(law: Sum, rate: Symbol) -> tuple[Sum, dict[Applied, Sum], Sum]:
@@ -309,19 +316,19 @@ def _parted(law: Sum, rate: Symbol) -> tuple[Sum, dict[Applied, Sum], Sum]:
     dry: dict[Applied, Sum] = {}
     for term in law:
         moving = [(f, n) for f, n in term.factors if rate.name in symbols(raised(f))]
-        rest = Sum((Term(term.number, tuple(x for x in term.factors if x not in moving)),))
+        coefficient = Sum((Term(term.number, tuple(x for x in term.factors if x not in moving)),))
         factor, power = moving[0]
-        if any(s.role != "parameter" for s in symbols(rest).values()):
+        if any(s.role != "parameter" for s in symbols(coefficient).values()):
             other = added(other, Sum((term,)))
         elif len(moving) == 1 and power == 1 and factor == rate:
-            viscous = added(viscous, rest)
+            viscous = added(viscous, coefficient)
         elif len(moving) == 1 and power == 1 and isinstance(factor, Applied) and factor.function == "tanh":
-            dry[factor] = added(dry.get(factor, ZERO), rest)
+            dry[factor] = added(dry.get(factor, ZERO), coefficient)
         elif len(moving) == 1 and power == 1 and isinstance(factor, Sum):
             v, f, o = _parted(factor, rate)
-            viscous = added(viscous, spread(rest, v))
+            viscous = added(viscous, spread(coefficient, v))
             for key, size in f.items():
-                dry[key] = added(dry.get(key, ZERO), spread(rest, size))
+                dry[key] = added(dry.get(key, ZERO), spread(coefficient, size))
             other = added(other, o)
         else:
             other = added(other, Sum((term,)))
@@ -342,8 +349,8 @@ def _refuse_names(model: Model, kinematic: Model, columns: Sequence[Column]) -> 
         taken |= symbols(formula).keys()
     laws = {name for formula in (*model.friction, *model.springs) for name in symbols(formula)}
     for column in columns:
-        own = column.relation == times(1, column.symbol)
-        if column.name in taken or (column.name in laws and not own):
+        same = column.relation == times(1, column.symbol)
+        if column.name in taken or (column.name in laws and not same):
             where = "lengths, angles or coordinates" if column.name in taken else "joints' forces"
             text = f"{column.name!r} is in the model's {where}, and is the name of a parameter of body {column.body}"
             raise ModelError(f"{text} in the regressor; rename it in the model", element=column.name)

@@ -53,10 +53,10 @@ class Quotient:
 def solved(ring: Ring, m: Rows, right: Rows) -> list[list[Quotient]]:
     """M⁻¹ R, each group of coupled coordinates on its own."""
     n = len(m)
-    found: list[list[Quotient]] = [[] for _ in range(n)]
+    solution: list[list[Quotient]] = [[] for _ in range(n)]
     for group in _groups(m):
-        own = [[m[i][j] for j in group] for i in group]
-        adjugate, determinant = _inverse(ring, own)
+        coupled = [[m[i][j] for j in group] for i in group]
+        adjugate, determinant = _inverse(ring, coupled)
         if not determinant:
             text = "M has no inverse here: some motion moves no mass"
             raise ModelError(f"{text}; give masses and inertias to the bodies, or take another point")
@@ -64,8 +64,8 @@ def solved(ring: Ring, m: Rows, right: Rows) -> list[list[Quotient]]:
             for column in range(len(right[0])):
                 pairs = [(x, right[j][column]) for x, j in zip(row, group, strict=True)]
                 above = sum((x * y for x, y in pairs if x and y), ring.zero)
-                found[i].append(_reduced(ring, ring.reduced(above), determinant))
-    return found
+                solution[i].append(_reduced(ring, ring.reduced(above), determinant))
+    return solution
 
 
 def _groups(m: Rows) -> list[list[int]]:
@@ -131,8 +131,8 @@ class _Minors:
             for k, column in enumerate(columns):
                 x = self.m[rows[0]][column]
                 if x:
-                    rest = self(rows[1:], columns[:k] + columns[k + 1 :])
-                    total = total - x * rest if k % 2 else total + x * rest
+                    minor = self(rows[1:], columns[:k] + columns[k + 1 :])
+                    total = total - x * minor if k % 2 else total + x * minor
             self.known[key] = self.ring.reduced(total)
         return self.known[key]
 

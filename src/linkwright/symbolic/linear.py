@@ -64,20 +64,20 @@ class Linearisation:
         dynamics.check_mass_matrix()
         self.dynamics, self.mech = dynamics, mech
         self.n, self.model = dynamics.n, dynamics.model
-        self.given = {} if point is None else _given(dynamics, point)
+        self.fixed = {} if point is None else _fixed(dynamics, point)
         self.notes = self.model.lacks("mech.linearise(q, v, tau)")
 
     def __repr__(self) -> str:
         motion = {s.name for s in (*self.dynamics.ring.rates, *self.dynamics.ring.accelerations)}
-        place = [f"{name} = {float(x):.6g}" for name, x in self.given.items() if x or name not in motion]
-        where = "along any motion" if not self.given else f"at {', '.join(place)}" if place else "at rest"
+        place = [f"{name} = {float(x):.6g}" for name, x in self.fixed.items() if x or name not in motion]
+        where = "along any motion" if not self.fixed else f"at {', '.join(place)}" if place else "at rest"
         return f"<Linearisation of {self.model.name!r} {where}: {self.n} coordinates, {2 * self.n} states>"
 
     def __str__(self) -> str:
         return "\n".join([repr(self)[1:-1], *self.notes])
 
     def _repr_html_(self) -> str:
-        quick = self.n <= (_QUICK_AT_POINT if self.given else _QUICK)
+        quick = self.n <= (_QUICK_AT_POINT if self.fixed else _QUICK)
         return html_blocks(repr(self)[1:-1], (self.M, self.D, self.K) if quick else (), self.notes)
 
     # -- polynomials ----------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class Linearisation:
     def _moved(self) -> Moved:
         """The ring of the linear model, and the way there."""
         laws = [slope for rows in self._slopes for row in rows for slope in row.values()]
-        return Moved(self.dynamics.ring, laws, self.given)
+        return Moved(self.dynamics.ring, laws, self.fixed)
 
     @property
     def ring(self) -> Ring:
@@ -110,11 +110,11 @@ class Linearisation:
     @cached_property
     def _known(self) -> dict[str, Any]:
         """The values of the model's symbols and of those at the point."""
-        return {**self.model.values, **{name: float(x) for name, x in self.given.items()}}
+        return {**self.model.values, **{name: float(x) for name, x in self.fixed.items()}}
 
     @cached_property
     def _still(self) -> bool:
-        return all(self.given.get(s.name) == 0 for s in self.dynamics.ring.rates)
+        return all(self.fixed.get(s.name) == 0 for s in self.dynamics.ring.rates)
 
     def entries(self, name: Literal["M", "D", "K"]) -> Rows:
         """A matrix as polynomials over `ring`."""
@@ -141,7 +141,7 @@ class Linearisation:
         dy, ring, rows = self.dynamics, self.dynamics.ring, []
         # Numbers for rates and accelerations go in before the derivatives: most terms are gone then.
         motion = [*ring.rates, *ring.accelerations]
-        known = {s: self.given[s.name] for s in motion if s.name in self.given}
+        known = {s: self.fixed[s.name] for s in motion if s.name in self.fixed}
         numbers: dict[Any, Poly] = {s: ring.constant(x) for s, x in known.items()}
         speeds = [numbers.get(factor, x) for factor, x in zip(ring.at, ring.gens, strict=True)]
         pushed = [j for j, s in enumerate(ring.accelerations) if known.get(s) != 0]
@@ -207,9 +207,9 @@ class Linearisation:
     # -- numbers --------------------------------------------------------------------------------------
     def matrices(self, values: Mapping[str, Any] | None = None) -> tuple[Floats, Floats, Floats]:
         """M, D, K as numbers (..., n, n) with these values of the symbols, and otherwise the model's."""
-        given = {**self._known, **(values or {})}
-        self._check_values(given)
-        x = self.ring.values(given)
+        numbers = {**self._known, **(values or {})}
+        self._check_values(numbers)
+        x = self.ring.values(numbers)
 
         def evaluated(rows: Rows) -> Floats:
             return Compiled([p for row in rows for p in row])(x).reshape(*x.shape[1:], self.n, self.n)
@@ -220,9 +220,9 @@ class Linearisation:
         """A (..., 2n, 2n) and B (..., 2n, n) as numbers; arguments as for `matrices`."""
         return _state_space(*self.matrices(values))
 
-    def _check_values(self, given: Mapping[str, Any]) -> None:
+    def _check_values(self, numbers: Mapping[str, Any]) -> None:
         used = {name for block in (self.M, self.D, self.K) for name in _used(block)}
-        missing = sorted(used - set(given))
+        missing = sorted(used - set(numbers))
         if missing:
             raise ModelError(f"no value is known of {', '.join(missing)}; give it in values=", element=missing[0])
 
@@ -237,19 +237,19 @@ class Linearisation:
         if a is not None and tau is not None:
             raise ModelError("give the accelerations a or the forces tau, not both: one makes the other")
         arrays = {"q": q, "v": v, "a": a, "tau": tau}
-        given = {key: np.asarray(x, np.float64) for key, x in arrays.items() if x is not None}
-        for key, x in given.items():
+        states = {key: np.asarray(x, np.float64) for key, x in arrays.items() if x is not None}
+        for key, x in states.items():
             if x.shape[-1:] != (self.n,):
                 raise ModelError(f"{key} has shape {x.shape}; its last axis is the coordinates, {self.n}")
-        shape = np.broadcast_shapes(*(x.shape for x in given.values()))
-        full = {key: np.ascontiguousarray(np.broadcast_to(x, shape)) for key, x in given.items()}
+        shape = np.broadcast_shapes(*(x.shape for x in states.values()))
+        full = {key: np.ascontiguousarray(np.broadcast_to(x, shape)) for key, x in states.items()}
         full.setdefault("v", np.zeros(shape))
         if self.mech is not None and self._same_coordinates(self.mech):
             return self._by_tape(self.mech, full)
         return self._by_polynomials(full)
 
     def _same_coordinates(self, mech: Mechanism) -> bool:
-        whole = not self.model.left_out and not self.given
+        whole = not self.model.left_out and not self.fixed
         return whole and mech.nq == mech.nv == self.n
 
     def _by_tape(self, mech: Mechanism, full: Mapping[str, Floats]) -> tuple[Floats, Floats]:
@@ -263,7 +263,7 @@ class Linearisation:
     def _by_polynomials(self, full: Mapping[str, Floats]) -> tuple[Floats, Floats]:
         ring = self.dynamics.ring
         every = ring.motion(full["q"], full["v"], full.get("a"))
-        motion = {name: x for name, x in every.items() if name not in self.given}
+        motion = {name: x for name, x in every.items() if name not in self.fixed}
         if "tau" in full:
             a = self._accelerations(motion, full["tau"])
             motion.update({s.name: a[..., k] for k, s in enumerate(ring.accelerations)})
@@ -281,11 +281,10 @@ class Linearisation:
 class Moved:
     """Polynomials of one ring in another: with numbers in the place of symbols, and with the functions of laws."""
 
-    def __init__(self, ring: Ring, laws: Sequence[Sum], given: Mapping[str, Fraction]) -> None:
-        self.given = given
-        images = [replaced(times(1, factor), given) for factor in ring.at]
-        self._laws = {law: replaced(law, given) for law in laws}
-        if given:
+    def __init__(self, ring: Ring, laws: Sequence[Sum], numbers: Mapping[str, Fraction]) -> None:
+        images = [replaced(times(1, factor), numbers) for factor in ring.at]
+        self._laws = {law: replaced(law, numbers) for law in laws}
+        if numbers:
             self.ring = Ring(ring.coordinates, (), [*images, *self._laws.values()])
         else:
             moving = ring.angles[: ring.moving]
@@ -301,13 +300,13 @@ class Moved:
         return self.ring.poly(self._laws[formula])
 
 
-def _given(dynamics: Dynamics, point: Point) -> dict[str, Fraction]:
+def _fixed(dynamics: Dynamics, point: Point) -> dict[str, Fraction]:
     """A point's numbers, exactly; what it keeps free is left out."""
     ring = dynamics.ring
     named = _named(point, [s.name for s in ring.coordinates])
     motion = [s.name for s in (*ring.rates, *ring.accelerations)]
     known = [*(s.name for s in ring.coordinates), *motion, *dynamics.model.values]
-    found = {name: Fraction(0) for name in motion if name not in named}
+    numbers = {name: Fraction(0) for name in motion if name not in named}
     for name, x in named.items():
         if name not in known:
             raise NameNotFound("symbol", name, known)
@@ -316,8 +315,8 @@ def _given(dynamics: Dynamics, point: Point) -> dict[str, Fraction]:
         if not finite(x):
             text = f"{name} is {short(x)} at the point; give a finite number, or 'free' to keep it"
             raise ModelError(text, element=name)
-        found[name] = exact_number(x)
-    return found
+        numbers[name] = exact_number(x)
+    return numbers
 
 
 def _named(point: Point, coordinates: list[str]) -> dict[str, Any]:

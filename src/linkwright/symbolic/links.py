@@ -1,7 +1,7 @@
 """Elementary links: each turns about or shifts along one axis, and numbers are exact formulas. Data, no algorithms.
 
 A joint of several coordinates is a row of elementary links, all but the last without mass. Link axes are those of the
-joint's triad on the body; inertial parameters are given in the body's own frame, as in the description.
+joint's frame on the body; inertial parameters are given in the body's own frame, as in the description.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ class Model:
         turning = {link.coordinate for link in self.links if link.turns}
         return [j not in turning for j in range(len(self.coordinates))]
 
-    def length(self, given: Mapping[str, float]) -> float:
+    def length(self, parameters: Mapping[str, float]) -> float:
         """The largest distance between a link's axes, frames and centre of mass (m); 0 if all are in one place."""
         vectors = [v for link in self.links for _, v in (*link.origins, link.back)]
         vectors += [link.body.com for link in self.links if link.body is not None]
         lengths = [x for v in vectors for x in v] + [link.offset for link in self.links]
-        return max((abs(evaluate(x, given)) for x in lengths), default=0.0)
+        return max((abs(evaluate(x, parameters)) for x in lengths), default=0.0)
 
     def parameters(self) -> dict[str, float]:
         """The parameters and named angles that the equations have in them, with their values."""

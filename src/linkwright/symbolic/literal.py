@@ -156,10 +156,10 @@ def moving(d: Description, t: Topology) -> list[bool]:
 
 def carried(parents: Iterable[int], free: Iterable[bool]) -> list[bool]:
     """Of each link, parents first, whether it or one that carries it is free."""
-    found: list[bool] = []
-    for parent, own in zip(parents, free, strict=True):
-        found.append(own or (parent >= 0 and found[parent]))
-    return found
+    moving: list[bool] = []
+    for parent, moves in zip(parents, free, strict=True):
+        moving.append(moves or (parent >= 0 and moving[parent]))
+    return moving
 
 
 # -- friction -------------------------------------------------------------------------------------------------------
@@ -189,14 +189,14 @@ def _with_losses(law: Expression, named: Callable[[str, float], Name]) -> Expres
     if isinstance(law, Call) and law.function == "add":
         first, second = law.arguments
         return _joined(law, _with_losses(first, named), _with_losses(second, named))
-    found = match(damper(v, size), law, ())
-    if found is not None:
-        c = found["size"]
+    slots = match(damper(v, size), law, ())
+    if slots is not None:
+        c = slots["size"]
         return damper(v, named("V", c.value)) if isinstance(c, Number) and c.value != 0.0 else law
-    found = match(friction(v, size, speed), law, ())
-    if found is not None:
-        f = found["size"]
-        return friction(v, named("f", f.value), found["speed"]) if isinstance(f, Number) and f.value != 0.0 else law
+    slots = match(friction(v, size, speed), law, ())
+    if slots is not None:
+        f = slots["size"]
+        return friction(v, named("f", f.value), slots["speed"]) if isinstance(f, Number) and f.value != 0.0 else law
     return law
 
 
@@ -225,10 +225,10 @@ def _name_rows(d: Description, t: Topology, names: _Names, noise: float) -> bool
     ri, pi, rj, pj = d.ri[joints], d.pi[joints], d.rj[joints], d.pj[joints]
     z = ri[:, :, 2]  # the joint's axis on the body before
     shift = np.einsum("ni,ni->n", pi, z)
-    rest = pi - shift[:, None] * z
-    modified = (np.abs(z[:, 0]) < _NOISE).all() and (np.abs(rest[:, 1:]) <= noise).all()
+    across = pi - shift[:, None] * z
+    modified = (np.abs(z[:, 0]) < _NOISE).all() and (np.abs(across[:, 1:]) <= noise).all()
     modified = modified and np.array_equal(rj, np.broadcast_to(np.eye(3), rj.shape)) and not pj.any()
-    standard = (np.abs(z - [0.0, 0.0, 1.0]) < _NOISE).all() and (np.abs(rest) <= noise).all()
+    standard = (np.abs(z - [0.0, 0.0, 1.0]) < _NOISE).all() and (np.abs(across) <= noise).all()
     standard = standard and (np.abs(rj[:, 0] - [1.0, 0.0, 0.0]) < _NOISE).all() and (np.abs(pj[:, 1:]) <= noise).all()
     if not chain or not (modified or standard):
         return False
@@ -242,10 +242,10 @@ def _name_rows(d: Description, t: Topology, names: _Names, noise: float) -> bool
         if abs(offset) > noise and names.free("pi", (at for at, _ in places)):
             symbol = names.add(f"d{k + 1}", offset, f"the offset d of row {k + 1}")
             tilt = Number(float(np.arctan2(-z[k, 1], z[k, 2])))
-            cosines = {1: -Call("sin", (tilt,)), 2: Call("cos", (tilt,))}  # which tell the angle
+            cosines = {1: -Call("sin", (tilt,)), 2: Call("cos", (tilt,))}  # which show the angle
             for at, factor in places:
-                own = _multiple(factor, symbol) if len(places) == 1 else cosines[at % 3] * symbol
-                names.bindings["pi", at] = own
+                entry = _multiple(factor, symbol) if len(places) == 1 else cosines[at % 3] * symbol
+                names.bindings["pi", at] = entry
     return True
 
 

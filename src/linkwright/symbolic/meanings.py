@@ -16,23 +16,23 @@ _JOINT = {"J": "motor inertia", "V": "viscous friction", "f": "dry friction"}
 _NAME = re.compile(r"(m|x|y|z|I[xyz]{2}|J|V|f)(\d+)")
 
 
-def meanings(mechanism: Mechanism, coordinates: Sequence[Symbol], own: Collection[str]) -> dict[str, str]:
+def meanings(mechanism: Mechanism, coordinates: Sequence[Symbol], declared: Collection[str]) -> dict[str, str]:
     """By symbol's name; `own` are the parameters that the model itself had, whose meaning only it knows."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     words = [word for joint in mechanism.joints if not joint.shares for word in _of_joint(mechanism, joint.name)]
     for q, word in zip(coordinates, words, strict=True):
-        found[q.name] = word
-        found[f"d{q.name}"], found[f"dd{q.name}"] = f"rate of {q.name}", f"acceleration of {q.name}"
+        by_name[q.name] = word
+        by_name[f"d{q.name}"], by_name[f"dd{q.name}"] = f"rate of {q.name}", f"acceleration of {q.name}"
     for name in mechanism.parameters:
         match = _NAME.fullmatch(name)
-        if match is None or name in own or not 1 <= int(match[2]) <= mechanism.nb:
+        if match is None or name in declared or not 1 <= int(match[2]) <= mechanism.nb:
             continue
         k = int(match[2]) - 1
         if match[1] in _JOINT:
-            found[name] = f"{_JOINT[match[1]]} of joint {mechanism.joints[k].name}"
+            by_name[name] = f"{_JOINT[match[1]]} of joint {mechanism.joints[k].name}"
         else:
-            found[name] = f"{_BODY.get(match[1], f'inertia {match[1][1:]}')} of body {mechanism.bodies[k].name}"
-    return found
+            by_name[name] = f"{_BODY.get(match[1], f'inertia {match[1][1:]}')} of body {mechanism.bodies[k].name}"
+    return by_name
 
 
 def _of_joint(mechanism: Mechanism, name: str) -> list[str]:

@@ -43,7 +43,7 @@ class Parts:
 
     @cached_property
     def form(self) -> str:
-        """The form that properties and printers have where they are not told another: as chosen, or what suits."""
+        """The form of properties and printers where no other is asked for: as chosen, or by the equations' length."""
         return self._chosen or ("collected" if self.most() <= _COLLECTED else "expanded")
 
     @cached_property
@@ -165,7 +165,7 @@ class Parts:
             raise LinkwrightError(text)
         if form == "grouped" and name in ("M", "h", "g"):
             return self._groups[name]
-        made = self._forms.expanded if form == "expanded" else self._forms.collected
+        write = self._forms.expanded if form == "expanded" else self._forms.collected
         n = self.n
         if name in ("friction", "springs"):
             return Block(name, (n,), getattr(self.model, name))
@@ -173,7 +173,7 @@ class Parts:
         places = list(product(*(range(size) for size in shape)))
         entries = []
         for k, at in enumerate(places, 1):
-            entries.append(self._entry(name, tuple(sorted(at)) if name == "M" else at, form, made))
+            entries.append(self._entry(name, tuple(sorted(at)) if name == "M" else at, form, write))
             if progress is not None:
                 progress(f"{name}{place(at, n)}", k, len(places))
         return Block(name, shape, tuple(entries), symmetric=name == "M")
@@ -183,10 +183,10 @@ class Parts:
         d = self.derivation
         return sum(self._forms.most(p) for p in (*d.dynamics.upper(), *d.h.values(), *d.g.values()))
 
-    def _entry(self, name: str, at: tuple[int, ...], form: str, made: Callable[[Poly], Sum]) -> Sum:
+    def _entry(self, name: str, at: tuple[int, ...], form: str, write: Callable[[Poly], Sum]) -> Sum:
         key = f"{name}{at}", form
         if key not in self._entries:
-            self._entries[key] = made(self.polynomial(name, *at))
+            self._entries[key] = write(self.polynomial(name, *at))
         return self._entries[key]
 
     def polynomial(self, name: str, *at: int) -> Poly:

@@ -31,20 +31,20 @@ class Exact:
     formulas: Mapping[str, Sum] = field(default_factory=dict)  # shifts, by name
     places: tuple[int, ...] = ()  # their coordinates
 
-    def place(self, given: Mapping[str, float]) -> Floats:
+    def place(self, parameters: Mapping[str, float]) -> Floats:
         """The coordinates, with the shifts' values where those of the parameters are known; otherwise zero."""
         q = self.q.copy()
         for j, formula in zip(self.places, self.formulas.values(), strict=True):
-            if set(symbols(formula)) <= set(given):
+            if set(symbols(formula)) <= set(parameters):
                 try:
-                    q[j] = evaluate(formula, given)
+                    q[j] = evaluate(formula, parameters)
                 except ZeroDivisionError:
                     q[j] = np.nan
         return q
 
 
 def quarters(balance: Balance, seed: int = 0) -> tuple[list[Exact], list[str]]:
-    """The exact states of rest, and what is to be said about the search."""
+    """The exact states of rest, with notes on the search."""
     shifts, held = _shifts(balance)
     choices = [_choices(balance, j) if j in balance.turning else [0.0] for j in range(balance.n)]
     count = prod(len(c) for c in choices)
@@ -57,10 +57,10 @@ def quarters(balance: Balance, seed: int = 0) -> tuple[list[Exact], list[str]]:
     rng = np.random.default_rng(seed)
     # At generic parameters what vanishes does so identically, but for chance; the ring has the last word.
     names = balance.used - {q.name for q in balance.ring.coordinates}
-    given = {name: float(rng.uniform(0.5, 2.0)) for name in sorted(names | set(balance.dynamics.model.values))}
+    generic = {name: float(rng.uniform(0.5, 2.0)) for name in sorted(names | set(balance.dynamics.model.values))}
     q = np.array(list(product(*choices)))
-    f, k = balance.at(q, given)
-    units = balance.units(given)
+    f, k = balance.at(q, generic)
+    units = balance.units(generic)
     f, k = f * units, k * units * units[:, None]  # as energies
     scale = max(float(np.abs(f).max()), float(np.abs(k).max()), 1e-300)
     if shifts:
@@ -68,26 +68,26 @@ def quarters(balance: Balance, seed: int = 0) -> tuple[list[Exact], list[str]]:
         s = np.einsum("bij,bj->bi", np.linalg.pinv(a), -f)
         f = f + np.einsum("bij,bj->bi", a, s)
     near = q[np.abs(f).max(axis=1) <= _SURE * scale]
-    found: list[Exact] = []
+    points: list[Exact] = []
     met: set[tuple[object, ...]] = set()
     for place in near:
-        loose = tuple(balance.free) if shifts else _released(balance, place, given, scale, rng)
+        loose = tuple(balance.free) if shifts else _released(balance, place, generic, scale, rng)
         key = (loose, *(None if j in loose else round(x / (pi / 2)) for j, x in enumerate(place)))
         if key in met:
             continue
         met.add(key)
-        if len(found) == _WRITTEN:
-            return found, [f"there are more than {_WRITTEN} exact equilibria; the others are left out"]
+        if len(points) == _WRITTEN:
+            return points, [f"there are more than {_WRITTEN} exact equilibria; the others are left out"]
         one = _confirmed(balance, place, loose, shifts)
         if one is None and loose != tuple(balance.free):
             one = _confirmed(balance, place, tuple(balance.free), shifts)
         if one is not None:
-            found.append(one)
+            points.append(one)
     notes = []
     if held:
         names_held = ", ".join(balance.ring.coordinates[j].name for j in held)
         notes.append(f"of {names_held} only the value 0 was tried for exact equilibria")
-    return found, notes
+    return points, notes
 
 
 def _choices(balance: Balance, j: int) -> list[float]:
@@ -107,15 +107,15 @@ def _shifts(balance: Balance) -> tuple[list[int], list[int]]:
 
 
 def _released(
-    balance: Balance, place: Floats, given: Mapping[str, float], scale: float, rng: np.random.Generator
+    balance: Balance, place: Floats, parameters: Mapping[str, float], scale: float, rng: np.random.Generator
 ) -> tuple[int, ...]:
-    """Coordinates that may have any value here, as far as trials tell."""
+    """Coordinates that may have any value here, as far as trials show."""
     loose = list(balance.free)
     for j in balance.turning:
         some = [*loose, j]
         q = np.tile(place, (4, 1))
         q[:, some] = rng.uniform(-3.0, 3.0, (4, len(some)))
-        if np.abs(balance.only(q, given) * balance.units(given)).max() <= _SURE * scale:
+        if np.abs(balance.only(q, parameters) * balance.units(parameters)).max() <= _SURE * scale:
             loose = some
     return tuple(sorted(loose))
 
@@ -123,8 +123,8 @@ def _released(
 def _confirmed(balance: Balance, place: Floats, loose: tuple[int, ...], shifts: list[int]) -> Exact | None:
     """The point, if f is zero there identically, for some shifts."""
     coordinates = balance.ring.coordinates
-    given = {q.name: rational(place[j]) for j, q in enumerate(coordinates) if j not in loose and j not in shifts}
-    moved = Moved(balance.ring, [], given)
+    numbers = {q.name: rational(place[j]) for j, q in enumerate(coordinates) if j not in loose and j not in shifts}
+    moved = Moved(balance.ring, [], numbers)
     f = [moved(p) for p in balance.f]
     q = np.where([j in loose for j in range(balance.n)], 0.0, place)
     if not shifts:
@@ -132,12 +132,12 @@ def _confirmed(balance: Balance, place: Floats, loose: tuple[int, ...], shifts: 
     ring = moved.ring
     by = [coordinates[j] for j in shifts]
     slopes = [[ring.partial(p, s) for s in by] for p in f]
-    rest = [_without(ring, p, by) for p in f]
-    own = [slopes[j] for j in shifts]
-    if not _regular(ring, own):
+    constants = [_without(ring, p, by) for p in f]
+    square = [slopes[j] for j in shifts]
+    if not _regular(ring, square):
         return None
-    answer = [-row[0] for row in solved(ring, own, [[rest[j]] for j in shifts])]
-    if any(_left(ring, r, row, answer) for r, row in zip(rest, slopes, strict=True)):
+    answer = [-row[0] for row in solved(ring, square, [[constants[j]] for j in shifts])]
+    if any(_left(ring, r, row, answer) for r, row in zip(constants, slopes, strict=True)):
         return None
     formulas = {s.name: x.formula(ring) for s, x in zip(by, answer, strict=True)}
     return Exact(q, loose, formulas, tuple(shifts))
@@ -154,9 +154,9 @@ def _regular(ring: Ring, rows: list[list[Poly]]) -> bool:
     return len(rows) <= 4 and all(any(row) for row in rows) and bool(determinant(ring, rows))
 
 
-def _left(ring: Ring, rest: Poly, row: list[Poly], answer: list[Quotient]) -> Poly:
+def _left(ring: Ring, constant: Poly, row: list[Poly], answer: list[Quotient]) -> Poly:
     """rest + Σ slope · shift, times the denominators."""
-    total, below = rest, ring.one
+    total, below = constant, ring.one
     for slope, x in zip(row, answer, strict=True):
         if slope and x.above:
             total, below = total * x.below + slope * x.above * below, below * x.below

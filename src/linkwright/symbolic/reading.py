@@ -97,8 +97,8 @@ class _Reader:
 
     def bound(self, array: str, k: int, width: int) -> list[Expression | None]:
         """The expressions of a row of a description's array, None where it has a number."""
-        found = (self.d.bindings.get((array, k * width + e)) for e in range(width))
-        return [None if e is None else self.put(e) for e in found]
+        expressions = (self.d.bindings.get((array, k * width + e)) for e in range(width))
+        return [None if e is None else self.put(e) for e in expressions]
 
     def free(self, array: str, k: int, width: int) -> bool:
         """Whether a row of a description's array has parameters in it."""
@@ -128,9 +128,9 @@ class _Reader:
         r = getattr(self.d, array)[joint]
         if not self.free(array, joint, 9):
             return tuple(self.angles.rotation(r, label))
-        made = [None if e is None else self.formula(e, self.angles.entry) for e in bound]
+        formulas = [None if e is None else self.formula(e, self.angles.entry) for e in bound]
         # Numbers after the expressions, which may name their angles.
-        entries = [self.angles.entry(x) if e is None else e for x, e in zip(r.reshape(-1), made, strict=True)]
+        entries = [self.angles.entry(x) if e is None else e for x, e in zip(r.reshape(-1), formulas, strict=True)]
         return (tuple(tuple(entries[3 * i : 3 * i + 3]) for i in range(3)),)
 
     def between(self, up: tuple[str, int] | None, down: tuple[str, int], label: str) -> tuple[Matrix, ...]:
@@ -279,14 +279,14 @@ class _Reader:
 
     def rotors(self) -> tuple[Rotor, ...]:
         """Motor inertia of each joint."""
-        d, found = self.d, []
+        d, rotors = self.d, []
         for position, joint in enumerate(self.topology.joint.tolist(), start=1):
             kind, rotor = d.kind_of(joint), self.row("armature", joint)[0]
             if kind.nv and kind.paired:
                 factor = self.coupling(joint)[0] ** 2
                 first = self.first[joint]
                 at = tuple((k, factor) for k in range(first, first + kind.nv)) if factor else ()
-                found.append(Rotor(position, rotor, at))
+                rotors.append(Rotor(position, rotor, at))
             elif rotor and kind.nv:
                 name = d.joint_names[joint]
                 text = (
@@ -294,7 +294,7 @@ class _Reader:
                     "equations by angles; take it away, or use universal and revolute joints"
                 )
                 raise ModelError(text, element=name)
-        return tuple(found)
+        return tuple(rotors)
 
     def forces(self) -> tuple[tuple[Sum, ...], tuple[Sum, ...]]:
         """What joints' own laws hold against each coordinate: with its rate in it (friction), and without (springs)."""
@@ -329,7 +329,7 @@ def _transposed(rotations: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
 
 
 def _refuse(d: Description, t: Topology) -> None:
-    """Loops, ties and drivers have no closed form here."""
+    """Loop constraints (joints, rods, point constraints) and drivers have no closed form here."""
     held = [f"joint {d.joint_names[j]!r}" for j in t.loops]
     held += [f"{type(tie).__name__} {tie.name!r}" for tie in d.ties]
     if held:

@@ -83,10 +83,10 @@ class Recursive:
     def cost(self) -> tuple[str, ...]:
         """The count in sentences."""
         total, once = self.count, self.count_once.total
-        told = f"{counted(total.total, 'operation')}: {total}." if total.total else total.sentence
+        sentence = f"{counted(total.total, 'operation')}: {total}." if total.total else total.sentence
         if not once:
-            return (told,)
-        return told, f"Of these, {once:,} {'depends' if once == 1 else 'depend'} on parameters alone."
+            return (sentence,)
+        return sentence, f"Of these, {once:,} {'depends' if once == 1 else 'depend'} on parameters alone."
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -143,8 +143,8 @@ def recursive(
     rates are not the derivatives of their coordinates (spherical, free) have the rates of the tape: velocities in the
     body's frame.
 
-    `regrouped` moves what inertia cannot be told apart to the body before (see `regrouped.py`): fewer operations, the
-    same forces to rounding. `beyond` names the force elements that closed forms lack, for a note.
+    `regrouped` moves inertia that joint forces cannot separate to the body before (see `regrouped.py`): fewer
+    operations, the same forces to rounding. `beyond` names the force elements that closed forms lack, for a note.
     """
     d = mechanism if isinstance(mechanism, Description) else mechanism.description
     row = QUANTITIES.get(RECURSIONS.get(quantity, quantity))
@@ -180,14 +180,14 @@ def recursive(
     notes = _notes(d, quantity, regrouped, coordinates)
     if beyond and quantity in ("inverse_dynamics", "forward_dynamics"):
         notes = (f"With {', '.join(beyond)}, which the closed forms do not have.", *notes)
-    made = steps(block, flat, results, taken)
-    return Recursive(d.name, quantity, row.meaning, inputs, letter, shape, made, tuple(results), notes, columns)
+    named_steps = steps(block, flat, results, taken)
+    return Recursive(d.name, quantity, row.meaning, inputs, letter, shape, named_steps, tuple(results), notes, columns)
 
 
 def _operations(tally: Mapping[str, int]) -> Operations:
-    rest = dict(tally)
-    additions = sum(rest.pop(name, 0) for name in ("add", "sub", "neg"))
-    return Operations(additions, rest.pop("mul", 0), rest.pop("div", 0), sum(rest.values()))
+    others = dict(tally)
+    additions = sum(others.pop(name, 0) for name in ("add", "sub", "neg"))
+    return Operations(additions, others.pop("mul", 0), others.pop("div", 0), sum(others.values()))
 
 
 def _refuse_loops(maker: Maker) -> None:
@@ -226,17 +226,17 @@ def _inputs(d: Description, program: Program, free: tuple[str, ...], stem: str) 
         "a": (f"dd{stem}", "acceleration"),
         "tau": ("F", "force"),
     }
-    found = []
+    inputs = []
     for buffer in program.inputs:
         if buffer.name == "p":
             values = tuple(float(d.parameters[n]) for n in free)
-            found.append(Input("p", tuple(Symbol(n, "parameter") for n in free), values))
+            inputs.append(Input("p", tuple(Symbol(n, "parameter") for n in free), values))
         elif buffer.name == "t":
-            found.append(Input("t", (Symbol("t", "variable"),), single=True))
+            inputs.append(Input("t", (Symbol("t", "variable"),), single=True))
         else:
             name, role = roles[buffer.name]
-            found.append(Input(name, tuple(_numbered(name, role, k, stem) for k in range(1, buffer.size + 1))))
-    return tuple(found)
+            inputs.append(Input(name, tuple(_numbered(name, role, k, stem) for k in range(1, buffer.size + 1))))
+    return tuple(inputs)
 
 
 def _numbered(letter: str, role: Role, k: int, stem: str) -> Symbol:

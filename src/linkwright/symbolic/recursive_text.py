@@ -45,25 +45,25 @@ def listing(form: Recursive, digits: int | None) -> Listing:
     results = sides(step for step in form.steps.steps if step.symbol not in needed)
     # Results that are a number, an input, or found above under another name.
     known = {step.symbol for step in form.steps}
-    rest = {s: x for s, x in zip(form.names, form.steps.results, strict=True) if s not in known and s != x}
-    empty = [s for s, x in rest.items() if x == 0.0 and len(form.shape) == 2]
-    results += [(s, formula(x, digits)) for s, x in rest.items() if s not in empty]
+    named = {s: x for s, x in zip(form.names, form.steps.results, strict=True) if s not in known and s != x}
+    empty = [s for s, x in named.items() if x == 0.0 and len(form.shape) == 2]
+    results += [(s, formula(x, digits)) for s, x in named.items() if s not in empty]
     sections = (
         ("Of the parameters alone", sides(form.steps.once)),
         ("Intermediate variables", sides(between)),
         ("Results", results),
     )
-    given: dict[str, tuple[Symbol, ...]] = {
+    by_role: dict[str, tuple[Symbol, ...]] = {
         role: tuple(s for i in form.inputs for s in i.symbols if s.role == role)
         for role in ("coordinate", "rate", "acceleration")
     }
-    q, dq, ddq = given.values()
+    q, dq, ddq = by_role.values()
     sheet = Sheet(form.title, "recursive", (), q, dq, ddq, dict(form.parameters), notes=form.notes)
-    told = f"{form.meaning}. {' '.join(form.cost)}"
+    summary = f"{form.meaning}. {' '.join(form.cost)}"
     if empty:
-        told += f" Entries of {form.letter} that are not listed are zero."
-    kept = tuple((title, tuple(lines)) for title, lines in sections if lines)
-    return Listing(sheet, told, kept, form.count, form.count_once)
+        summary += f" Entries of {form.letter} that are not listed are zero."
+    filled = tuple((title, tuple(lines)) for title, lines in sections if lines)
+    return Listing(sheet, summary, filled, form.count, form.count_once)
 
 
 # -- formulas -------------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def _sum(node: Node, digits: int | None) -> Sum:
             return _sum(defined[0], digits)
     if node.op in (O.ADD, O.SUB):
         terms = ((minus, _sum(term, digits)) for minus, term in signed(node))
-        return Sum(tuple(Term(-t.number if minus else t.number, t.factors) for minus, made in terms for t in made))
+        return Sum(tuple(Term(-t.number if minus else t.number, t.factors) for minus, part in terms for t in part))
     parts = [_sum(x, digits) for x in node.arguments]
     if node.op == O.NEG:
         return times(-1, parts[0])

@@ -36,15 +36,15 @@ class _Linear(Tree):
 
     def record(self, i: int, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
         known = parameters or {}
-        mass, *rest = (known.get(_key(i, letter), 0.0) for letter in LETTERS)
-        # The tree's link axes are turned about z from those of the joint's triad.
+        mass, *moments = (known.get(_key(i, letter), 0.0) for letter in LETTERS)
+        # The tree's link axes are turned about z from those of the joint's frame.
         phi = float(self._phi[i])
         turn = Turn(2, *snapped([math.cos(phi), -math.sin(phi)]).tolist())
         return {
             **Tree.record(self, i, parameters),
             "mass": np.array([mass]),
-            "moment": turn.inward(np.array(rest[:3])),
-            "inertia": turn.congruent(np.array(rest[3:])),
+            "moment": turn.inward(np.array(moments[:3])),
+            "inertia": turn.congruent(np.array(moments[3:])),
             "armature": np.array([known.get(_key(i, MOTOR), 0.0)]),
         }
 
@@ -65,16 +65,16 @@ def regressor(d: Description, free: tuple[str, ...]) -> tuple[Program, Block | N
     if entries is None:
         return program, None, columns
     place = {at: k for k, at in enumerate(zip(matrix.rows.tolist(), matrix.cols.tolist(), strict=True))}
-    rows, kept = program.outputs[0].size, entries.n_inputs - len(keys)
+    rows, states = program.outputs[0].size, entries.n_inputs - len(keys)
     with undisturbed():
         recorder = Recorder()
         # Y does not depend on π: it is linear.
-        inputs: list[Scalar] = [recorder.input(k) for k in range(kept)] + [recorder.zero] * len(keys)
+        inputs: list[Scalar] = [recorder.input(k) for k in range(states)] + [recorder.zero] * len(keys)
         nodes = entries.replay(recorder, inputs)
-        found = [nodes[k] for k in entries.outputs.tolist()]
+        derivatives = [nodes[k] for k in entries.outputs.tolist()]
         wanted = [(i, len(free) + j) for i in range(rows) for j in range(len(keys))]
-        outputs = [found[place[at]] if at in place else recorder.zero for at in wanted]
-        block = finish(recorder, kept, outputs)
+        outputs = [derivatives[place[at]] if at in place else recorder.zero for at in wanted]
+        block = finish(recorder, states, outputs)
     return _forces(plain, free, False), block, columns
 
 

@@ -50,17 +50,17 @@ class RegroupedTree(Tree):
         for i in reversed(range(self.n)):
             if self.topology.reverse[i]:
                 continue
-            kept, moved = _parted(self.kind(i).name, records[i])
+            staying, moved = _parted(self.kind(i).name, records[i])
             if moved is None:
                 continue
-            records[i].update(_inertia(*kept))
+            records[i].update(_inertia(*staying))
             up = int(self.parent[i])
             if up >= 0:
                 place = placement_rotation(records[i], turning=self.kind(i).turns)
                 mass, moment, inertia = Transform(Chain(place), np.asarray(records[i]["p"])).rigid(*moved)
-                own = records[up]
-                whole = own["mass"][0] + mass, own["moment"] + moment, own["inertia"] + inertia
-                own.update(_inertia(*whole))
+                parent = records[up]
+                whole = parent["mass"][0] + mass, parent["moment"] + moment, parent["inertia"] + inertia
+                parent.update(_inertia(*whole))
         return records
 
 
@@ -76,10 +76,10 @@ def _parted(kind: str, record: Mapping[str, Any]) -> tuple[Inertia, Inertia | No
     mass, along, disc = _GIVES[kind]
     y = j[1] if disc else 0.0
     z = h[2] if along else 0.0
-    kept = 0.0 if mass else m, np.array([h[0], h[1], 0.0 if along else h[2]]), np.array(j)
+    staying = 0.0 if mass else m, np.array([h[0], h[1], 0.0 if along else h[2]]), np.array(j)
     if disc:
-        kept = kept[0], kept[1], np.array([j[0] - y, 0.0, *j[2:]])
-    return kept, (m if mass else 0.0, np.array([0.0, 0.0, z]), np.array([y, y, 0.0, 0.0, 0.0, 0.0]))
+        staying = staying[0], staying[1], np.array([j[0] - y, 0.0, *j[2:]])
+    return staying, (m if mass else 0.0, np.array([0.0, 0.0, z]), np.array([y, y, 0.0, 0.0, 0.0, 0.0]))
 
 
 def _inertia(mass: Any, moment: Any, inertia: Any) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Relations:
     ring: Ring
     rows: tuple[Row, ...]  # every different row
     chosen: tuple[Row, ...]  # as many as columns kept
-    kept: tuple[int, ...]
+    independent: tuple[int, ...]
     parameters: Any
 
     def numeric_rank(self, tolerance: float) -> int:
@@ -53,12 +53,12 @@ class Relations:
 
     def coefficients(self) -> dict[int, dict[int, Sum]]:
         """For each column kept, the parameters that join it and with what coefficient."""
-        found: dict[int, dict[int, Sum]] = {k: {} for k in self.kept}
-        for pivot, row in _eliminated(self.ring, [dict(row) for row in self.chosen], set(self.kept)).items():
+        by_pivot: dict[int, dict[int, Sum]] = {k: {} for k in self.independent}
+        for pivot, row in _eliminated(self.ring, [dict(row) for row in self.chosen], set(self.independent)).items():
             for k, value in row.items():
                 if k != pivot:
-                    found[pivot][k] = quotient(self.ring, value, row[pivot])
-        return found
+                    by_pivot[pivot][k] = quotient(self.ring, value, row[pivot])
+        return by_pivot
 
 
 def relations(regressor: Regressor, order: Sequence[int]) -> Relations:
@@ -68,24 +68,24 @@ def relations(regressor: Regressor, order: Sequence[int]) -> Relations:
     point = _point(ring)
     columns = [k for k in order if any(k in row for row in rows)]
     values = [[point.value(row[k]) if k in row else 0 for k in columns] for row in rows]
-    kept = [columns[i] for i in _pivots(values)]
-    at = [i for i, k in enumerate(columns) if k in set(kept)]
+    independent = [columns[i] for i in _pivots(values)]
+    at = [i for i, k in enumerate(columns) if k in set(independent)]
     chosen = [rows[i] for i in _pivots([[value[i] for value in values] for i in at])]
-    return Relations(ring, tuple(rows), tuple(chosen), tuple(kept), regressor.model.values)
+    return Relations(ring, tuple(rows), tuple(chosen), tuple(independent), regressor.model.values)
 
 
 def _rows(regressor: Regressor) -> list[Row]:
     """The different rows, the simplest first."""
     ring = regressor.ring
     moving = [_moves(ring.factor(k)) for k in range(len(ring.gens))]
-    found: dict[tuple[Any, ...], dict[int, dict[Pairs, Fraction]]] = {}
-    for place, k, value in regressor.telling():
+    rows: dict[tuple[Any, ...], dict[int, dict[Pairs, Fraction]]] = {}
+    for place, k, value in regressor.occurrences():
         for powers, x in terms(value):
             motion = tuple(item for item in powers if moving[item[0]])
             constant = tuple(item for item in powers if not moving[item[0]])
-            found.setdefault((place, motion), {}).setdefault(k, {})[constant] = x
+            rows.setdefault((place, motion), {}).setdefault(k, {})[constant] = x
     different: dict[tuple[Any, ...], Row] = {}
-    for row in found.values():
+    for row in rows.values():
         first = next(iter(row[min(row)].values()))
         scaled = {k: {m: x / first for m, x in row[k].items()} for k in sorted(row)}
         key = tuple((k, m, x) for k, part in scaled.items() for m, x in part.items())
@@ -129,7 +129,7 @@ class _Point:
 
 def _point(ring: Ring) -> _Point:
     """Random values of the constants, with sin² + cos² = 1 and the roots' squares as they are; of what moves, 1."""
-    random, found = Random(1), []
+    random, values = Random(1), []
     half = 0
     for k in range(len(ring.gens)):
         factor = ring.factor(k)
@@ -137,34 +137,34 @@ def _point(ring: Ring) -> _Point:
             if factor.function == "sin":
                 half = random.randrange(PRIME)
             below = pow(1 + half * half, -1, PRIME)
-            found.append((2 * half if factor.function == "sin" else 1 - half * half) * below % PRIME)
+            values.append((2 * half if factor.function == "sin" else 1 - half * half) * below % PRIME)
         elif isinstance(factor, Root):
-            found.append(pow(factor.of, (PRIME + 1) // 4, PRIME))
+            values.append(pow(factor.of, (PRIME + 1) // 4, PRIME))
         elif isinstance(factor, Symbol | Applied):
-            found.append(random.randrange(PRIME))
-    return _Point(tuple(found))
+            values.append(random.randrange(PRIME))
+    return _Point(tuple(values))
 
 
 # -- elimination ------------------------------------------------------------------------------------------------------
-def _eliminated(ring: Ring, rows: list[Row], kept: set[int]) -> dict[int, Row]:
+def _eliminated(ring: Ring, rows: list[Row], independent: set[int]) -> dict[int, Row]:
     """Rows with one of the columns kept in each, by that column; fraction-free, simple pivots first."""
     done: dict[int, Row] = {}
     left = [_primitive(ring, row) for row in rows]
     while left:
-        at, pivot = _simplest(left, kept)
+        at, pivot = _simplest(left, independent)
         row = left.pop(at)
         left = [_without(ring, other, row, pivot) for other in left]
         done = {k: _without(ring, other, row, pivot) for k, other in done.items()}
         done[pivot] = row
-        kept = kept - {pivot}
+        independent = independent - {pivot}
     return done
 
 
-def _simplest(rows: list[Row], kept: set[int]) -> tuple[int, int]:
+def _simplest(rows: list[Row], independent: set[int]) -> tuple[int, int]:
     """The row and column to take next: a plain number if there is one, and where little else is in row and column."""
     counts: dict[int, int] = {}
     for row in rows:
-        for k in row.keys() & kept:
+        for k in row.keys() & independent:
             counts[k] = counts.get(k, 0) + 1
 
     def price(place: tuple[int, int]) -> tuple[int, ...]:
@@ -172,7 +172,7 @@ def _simplest(rows: list[Row], kept: set[int]) -> tuple[int, int]:
         fill = (len(row) - 1) * (counts[k] - 1)
         return not row[k].is_constant(), len(row[k]), fill, sum(map(len, row.values())), place[0], k
 
-    return min(((i, k) for i, row in enumerate(rows) for k in row.keys() & kept), key=price)
+    return min(((i, k) for i, row in enumerate(rows) for k in row.keys() & independent), key=price)
 
 
 def _without(ring: Ring, row: Row, by: Row, pivot: int) -> Row:
@@ -182,7 +182,7 @@ def _without(ring: Ring, row: Row, by: Row, pivot: int) -> Row:
     a, b = row[pivot], by[pivot]
     common = a.gcd(b)
     a, b = a / common, b / common
-    made: Row = {}
+    difference: Row = {}
     for k in row.keys() | by.keys():
         if k == pivot:
             continue
@@ -191,8 +191,8 @@ def _without(ring: Ring, row: Row, by: Row, pivot: int) -> Row:
             value = value - by[k] * a
         value = ring.reduced(value)
         if value:
-            made[k] = value
-    return _primitive(ring, made)
+            difference[k] = value
+    return _primitive(ring, difference)
 
 
 def _primitive(ring: Ring, row: Row) -> Row:

@@ -128,12 +128,12 @@ class Ring:
     @cached_property
     def _along(self) -> list[list[tuple[int, Fraction]]]:
         """For each coordinate, the basic angles that have it in them, with their multiples."""
-        found: list[list[tuple[int, Fraction]]] = [[] for _ in self.coordinates]
+        along: list[list[tuple[int, Fraction]]] = [[] for _ in self.coordinates]
         at = {q.name: k for k, q in enumerate(self.coordinates)}
         for position, angle in enumerate(self.angles[: self.moving]):
             for symbol, multiple in angle:
-                found[at[symbol.name]].append((position, multiple))
-        return found
+                along[at[symbol.name]].append((position, multiple))
+        return along
 
     def derivative(self, p: Poly, coordinate: int) -> Poly:
         """∂p/∂q of a coordinate, by its number."""
@@ -150,13 +150,13 @@ class Ring:
 
     def from_terms(self, parts: Mapping[Pairs, Fraction]) -> Poly:
         """The polynomial with these terms, as `terms` gives them."""
-        made = {}
+        coefficients = {}
         for powers, x in parts.items():
             exponents = [0] * len(self.gens)
             for k, n in powers:
                 exponents[k] = n
-            made[tuple(exponents)] = fmpq(x.numerator, x.denominator)
-        return self.ctx.from_dict(made)
+            coefficients[tuple(exponents)] = fmpq(x.numerator, x.denominator)
+        return self.ctx.from_dict(coefficients)
 
     # -- out of the ring ------------------------------------------------------------------------------
     def factor(self, variable: int) -> Factor:
@@ -173,9 +173,9 @@ class Ring:
         states = ((self.coordinates, q), (self.rates, v), (self.accelerations, a))
         return {s.name: 0.0 if x is None else x[..., k] for some, x in states for k, s in enumerate(some)}
 
-    def values(self, given: Mapping[str, Any]) -> Floats:
+    def values(self, numbers: Mapping[str, Any]) -> Floats:
         """The variables' values (variables, *shape) for values of the symbols by name: numbers or arrays of a shape."""
-        arrays = {name: np.asarray(x, np.float64) for name, x in given.items()}
+        arrays = {name: np.asarray(x, np.float64) for name, x in numbers.items()}
         shape = np.broadcast_shapes(*(x.shape for x in arrays.values()))
         x = np.zeros((len(self._factors), *shape))
         for k, factor in enumerate(self._factors):

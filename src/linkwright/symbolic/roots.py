@@ -17,17 +17,17 @@ DONE = 1e-11  # of the largest force that was met
 SAME = 1e-6
 
 
-def roots(balance: Balance, given: Mapping[str, float], starts: int, seed: int) -> list[Floats]:
+def roots(balance: Balance, parameters: Mapping[str, float], starts: int, seed: int) -> list[Floats]:
     """Points where f is zero, each once but for whole turns; coordinates that f does not depend on are zero."""
     moving = [j for j in range(balance.n) if j not in balance.free]
     if not moving:
-        return [] if balance.unbalanced(given) else [np.zeros(balance.n)]
-    units = balance.units(given)
+        return [] if balance.unbalanced(parameters) else [np.zeros(balance.n)]
+    units = balance.units(parameters)
     q = _starts(balance, moving, starts, seed)
 
     def at(q: Floats) -> tuple[Floats, Floats]:
         """f and K of coordinates without units, both as energies."""
-        f, k = balance.at(q * units, given)
+        f, k = balance.at(q * units, parameters)
         return f * units, k * units * units[:, None]
 
     f, k = at(q)
@@ -75,8 +75,8 @@ def _step(a: Floats, b: Floats, damping: Floats) -> Floats:
     square = np.einsum("bji,bjk->bik", a, a)
     size = np.maximum(np.einsum("bii->b", square), 1e-12) / a.shape[2]
     square = square + (damping * size)[:, None, None] * np.eye(a.shape[2])
-    found: Floats = np.linalg.solve(square, -np.einsum("bji,bj->bi", a, b)[..., None])[..., 0]
-    return found
+    step: Floats = np.linalg.solve(square, -np.einsum("bji,bj->bi", a, b)[..., None])[..., 0]
+    return step
 
 
 def _once(balance: Balance, q: Floats) -> list[Floats]:

@@ -114,7 +114,7 @@ class _Making:
         named, base = self.named(), self.base
         nodes: list[Node] = list(self.leaves)
         once: list[Step] = []
-        rest: list[Step] = []
+        of_state: list[Step] = []
         last: dict[int, Step] = {}
         needed = {x for row in self.rows for x in self.operands(row)}
         for k, row in enumerate(self.rows):
@@ -126,12 +126,12 @@ class _Making:
                 if symbol is self.outputs.get(base + k) and base + k not in needed:
                     last[base + k] = step
                 else:
-                    (rest if state else once).append(step)
+                    (of_state if state else once).append(step)
                 node = symbol
             nodes.append(node)
-        rest += (last[x] for x in self.outputs if x in last)
-        found = [nodes[x] for x in self.block.outputs.tolist()]
-        return Steps(tuple(once), tuple(rest), tuple(x for x in found if not isinstance(x, Operation)))
+        of_state += (last[x] for x in self.outputs if x in last)
+        results = [nodes[x] for x in self.block.outputs.tolist()]
+        return Steps(tuple(once), tuple(of_state), tuple(x for x in results if not isinstance(x, Operation)))
 
     # -- names ----------------------------------------------------------------------------------------------
     def name(self, row: tuple[int, int, int, int], state: bool) -> Symbol:
@@ -155,7 +155,7 @@ class _Making:
 
     def coordinate(self, x: int) -> int:
         """The number, from 1, of the one coordinate that a value depends on, among sums and multiples; or 0."""
-        found, left = set(), [x]
+        numbers, left = set(), [x]
         while left:
             y = left.pop()
             if y >= self.base:
@@ -168,8 +168,8 @@ class _Making:
             if isinstance(leaf, Symbol):
                 if leaf.name not in self.coordinates:
                     return 0
-                found.add(self.coordinates[leaf.name] + 1)
-        return found.pop() if len(found) == 1 else 0
+                numbers.add(self.coordinates[leaf.name] + 1)
+        return numbers.pop() if len(numbers) == 1 else 0
 
 
 def _operation(op: int, arguments: tuple[Node, ...]) -> Node:
@@ -184,8 +184,8 @@ def _operation(op: int, arguments: tuple[Node, ...]) -> Node:
         terms = _terms(node)
         numbers = [-x if minus else x for minus, x in terms if isinstance(x, float)]
         if len(numbers) > 1:
-            rest = [(minus, x) for minus, x in terms if not isinstance(x, float)]
-            return _total([(False, sum(numbers)), *rest])
+            others = [(minus, x) for minus, x in terms if not isinstance(x, float)]
+            return _total([(False, sum(numbers)), *others])
     return node
 
 
@@ -199,8 +199,8 @@ def _terms(node: Node, minus: bool = False) -> list[tuple[bool, Node]]:
 
 def _total(terms: list[tuple[bool, Node]]) -> Node:
     """The sum of terms, of which the first is not taken away."""
-    (_, total), *rest = terms
-    for minus, x in rest:
+    (_, total), *others = terms
+    for minus, x in others:
         total = Operation(O.SUB if minus else O.ADD, (total, x))
     return total
 

@@ -31,7 +31,7 @@ _HELPERS = {
 }
 _USED = "sin cos tan asin acos atan atan2 sqrt exp log sinh cosh tanh pow floor fabs fmin fmax out at sum"
 _WORDS = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-# Functions that are to stay apart; only for compilers that know how to be told.
+# Functions that are to stay apart; only for compilers that have an attribute for it.
 _APART = "STAYS_APART"
 _DEFINED = "#if defined(__GNUC__)\n#define STAYS_APART __attribute__((noinline))\n#else\n#define STAYS_APART\n#endif\n"
 

@@ -195,9 +195,9 @@ class _Body:
 
     def entries(self, block: Block) -> list[str]:
         """Writes every different entry once; returns what stands at each place."""
-        found, held = different(block)
+        distinct, held = different(block)
         trigs: set[Trig] = set()
-        for entry in found:
+        for entry in distinct:
             self._visit(entry, trigs)
         self._paired = {t.angle for t in trigs if Trig("sin" if t.function == "cos" else "cos", t.angle) in trigs}
         written: list[str] = []
@@ -302,33 +302,33 @@ class _Body:
         if quick is not None:
             return quick[1]
         key = (factor, power)
-        found = self._known.get(key)
-        if found is not None:
-            self._quick[id(factor), power] = (factor, found)
-            return found
+        variable = self._known.get(key)
+        if variable is not None:
+            self._quick[id(factor), power] = (factor, variable)
+            return variable
         if power > 1:
             base = self._variable(factor)
             half = self._factor(factor, power // 2)
             other = half if power % 2 == 0 else self._factor(factor, power - power // 2)
             self.count["multiply"] += 1
             where = self._powers if isinstance(factor, Symbol | Trig | Root) else self._rest
-            found = self._simple(f"{base}_{power}", f"{half}*{other}", where)
+            variable = self._simple(f"{base}_{power}", f"{half}*{other}", where)
         elif isinstance(factor, Sum) and self._brackets[factor] < 2 and len(factor.terms) <= PIECE:
             return f"({self._inline(factor)})"
         else:
-            found = self._variable(factor)
-        self._known[key] = found
-        return found
+            variable = self._variable(factor)
+        self._known[key] = variable
+        return variable
 
     def _variable(self, factor: Factor) -> str:
         """A factor as a variable that holds it."""
         key = (factor, 1)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._made(factor)
-        return found
+        variable = self._known.get(key)
+        if variable is None:
+            variable = self._known[key] = self._assigned(factor)
+        return variable
 
-    def _made(self, factor: Factor) -> str:
+    def _assigned(self, factor: Factor) -> str:
         if isinstance(factor, Symbol):
             return self.names[factor.name]
         if isinstance(factor, Trig):
@@ -355,9 +355,9 @@ class _Body:
 
     def _angle(self, angle: tuple[tuple[Symbol, Fraction], ...]) -> str:
         """An angle as an expression; as a variable where both its cosine and its sine are wanted."""
-        found = self._angles.get(angle)
-        if found is not None:
-            return found
+        known = self._angles.get(angle)
+        if known is not None:
+            return known
         common = content(angle)
         inner = Sum(tuple(Term(n / common, ((s, 1),)) for s, n in angle))
         text = " ".join(self._terms(inner))
@@ -385,7 +385,7 @@ def enclosed(text: str) -> str:
     return text if re.fullmatch(r"\w[\w.]*", text) else f"({text})"
 
 
-def wrapped(pieces: Sequence[str], first: str, rest: str, width: int) -> list[str]:
+def wrapped(pieces: Sequence[str], first: str, following: str, width: int) -> list[str]:
     """Lines of pieces with blanks between, the first line after `first`, the others after `rest`."""
     lines = []
     line = first
@@ -393,7 +393,7 @@ def wrapped(pieces: Sequence[str], first: str, rest: str, width: int) -> list[st
     for piece in pieces:
         if not empty and len(line) + 1 + len(piece) > width:
             lines.append(line)
-            line, empty = rest, True
+            line, empty = following, True
         line += piece if empty else f" {piece}"
         empty = False
     return [*lines, line]

@@ -11,7 +11,7 @@ from linkwright.symbolic.printing.mathml import MathML, equation_line, math
 from linkwright.symbolic.printing.names import split
 from linkwright.symbolic.printing.sheet import size, terms
 
-#: Terms up to which something is drawn; what is longer is said in a line.
+#: Terms up to which something is drawn; what is longer is described in a line.
 SHORT = 120
 
 

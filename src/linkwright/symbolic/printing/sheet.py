@@ -56,20 +56,20 @@ class Sheet:
     @cached_property
     def symbols(self) -> dict[str, Symbol]:
         """Every symbol by its name: coordinates, rates, accelerations, parameters as listed, then the rest as met."""
-        found = {s.name: s for s in (*self.coordinates, *self.rates, *self.accelerations)}
+        by_name = {s.name: s for s in (*self.coordinates, *self.rates, *self.accelerations)}
         for name in self.parameters:
-            found.setdefault(name, Symbol(name))
+            by_name.setdefault(name, Symbol(name))
         for block in self.blocks:
             for name, symbol in used(block).items():
-                found.setdefault(name, symbol)
-        return found
+                by_name.setdefault(name, symbol)
+        return by_name
 
     @cached_property
     def values(self) -> dict[str, float | None]:
         """Every parameter's value, also of those that only the blocks name."""
         moving = {s.name for s in (*self.coordinates, *self.rates, *self.accelerations)}
-        rest = {n: None for n, s in self.symbols.items() if s.role == "parameter" and n not in moving}
-        return {**dict(self.parameters), **{n: v for n, v in rest.items() if n not in self.parameters}}
+        unlisted = {n: None for n, s in self.symbols.items() if s.role == "parameter" and n not in moving}
+        return {**dict(self.parameters), **{n: v for n, v in unlisted.items() if n not in self.parameters}}
 
     @cached_property
     def terms(self) -> int:
@@ -82,18 +82,18 @@ def different(block: Block) -> tuple[list[Sum], list[int]]:
 
     Long sums differ early or are one object, so that comparing them is cheaper than their hash.
     """
-    found: list[Sum] = []
+    distinct: list[Sum] = []
     by_length: dict[int, list[int]] = {}
     held = []
     for entry in block.entries:
         alike = by_length.setdefault(len(entry.terms), [])
-        which = next((k for k in alike if found[k] is entry or found[k] == entry), None)
+        which = next((k for k in alike if distinct[k] is entry or distinct[k] == entry), None)
         if which is None:
-            which = len(found)
+            which = len(distinct)
             alike.append(which)
-            found.append(entry)
+            distinct.append(entry)
         held.append(which)
-    return found, held
+    return distinct, held
 
 
 def used(block: Block) -> dict[str, Symbol]:

@@ -28,9 +28,9 @@ def to_sympy_block(block: Block) -> Any:
     import sympy
 
     maker = _Maker()
-    found, held = different(block)
-    made = [maker.sum(entry) for entry in found]
-    entries = [made[which] for which in held]
+    distinct, held = different(block)
+    expressions = [maker.sum(entry) for entry in distinct]
+    entries = [expressions[which] for which in held]
     if not block.shape:
         return entries[0]
     rows, columns = block.shape if len(block.shape) == 2 else (block.shape[0], 1)
@@ -57,9 +57,9 @@ class _Maker:
         known = self._powers.get((id(factor), power))
         if known is not None:
             return known[1]
-        made = self._base(factor) if power == 1 else self.power(factor, 1) ** power
-        self._powers[id(factor), power] = (factor, made)
-        return made
+        expression = self._base(factor) if power == 1 else self.power(factor, 1) ** power
+        self._powers[id(factor), power] = (factor, expression)
+        return expression
 
     def _base(self, factor: Factor) -> Any:
         import sympy
@@ -96,22 +96,22 @@ class _Maker:
         ranks = _ranks({id(x): x for number, parts in plain for x in (number, *parts)}.values())
         one, mul = sympy.S.One, partial(sympy.Mul._from_args, is_commutative=True)
         constant: list[Any] = []
-        made: dict[tuple[int, ...], tuple[tuple[int, ...], Any]] = {}
+        products: dict[tuple[int, ...], tuple[tuple[int, ...], Any]] = {}
         for number, parts in plain:
             order = sorted((ranks[x], x) for x in parts) if len(parts) > 1 else [(ranks[x], x) for x in parts]
             key = tuple([rank for rank, _ in order])
-            if key in made:  # like terms: SymPy collects them
+            if key in products:  # like terms: SymPy collects them
                 return sympy.Add(*(self.by_sympy(term) for term in formula))
             if not key:
                 constant.append(number)
-                made[key] = (key, None)
+                products[key] = (key, None)
             elif number is one and len(order) == 1:
-                made[key] = (key, order[0][1])
+                products[key] = (key, order[0][1])
             elif number is one:
-                made[key] = (key, mul([x for _, x in order]))
+                products[key] = (key, mul([x for _, x in order]))
             else:
-                made[key] = ((ranks[number], *key), mul([number, *(x for _, x in order)]))
-        terms = [pair for pair in made.values() if pair[1] is not None]
+                products[key] = ((ranks[number], *key), mul([number, *(x for _, x in order)]))
+        terms = [pair for pair in products.values() if pair[1] is not None]
         classes = _ranks_of_classes(x for _, x in terms)
         # `Basic.compare`: the class, how many arguments, the arguments one by one.
         terms.sort(key=lambda pair: (classes[type(pair[1])], len(pair[0]), pair[0]))
@@ -130,18 +130,18 @@ class _Maker:
                 continue
             if type(factor) is not Symbol and type(factor) is not Trig:
                 return None
-            made = self.power(factor, power)
-            if not made.is_Pow and not made.is_Symbol and not made.is_Function:
+            expression = self.power(factor, power)
+            if not expression.is_Pow and not expression.is_Symbol and not expression.is_Function:
                 return None
-            bases.add(made.base if made.is_Pow else made)
-            parts.append(made)
+            bases.add(expression.base if expression.is_Pow else expression)
+            parts.append(expression)
         if len(bases) != len(parts):
             return None
         key = (term.number.numerator, term.number.denominator, tuple(roots))
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = self.by_sympy(Term(term.number, tuple(roots))).as_coeff_mul()
-        number, surds = found
+        split = self._numbers.get(key)
+        if split is None:
+            split = self._numbers[key] = self.by_sympy(Term(term.number, tuple(roots))).as_coeff_mul()
+        number, surds = split
         return number, [*parts, *surds]
 
 
@@ -163,10 +163,10 @@ def _ranks(atoms: Iterable[Any]) -> dict[Any, int]:
 
 def _ranks_of_classes(expressions: Iterable[Any]) -> dict[type, int]:
     """The order of classes, of which one representative each is compared."""
-    found: dict[type, Any] = {}
+    examples: dict[type, Any] = {}
     for x in expressions:
-        found.setdefault(type(x), x)
-    return {type(x): rank for x, rank in _ranks(found.values()).items()}
+        examples.setdefault(type(x), x)
+    return {type(x): rank for x, rank in _ranks(examples.values()).items()}
 
 
 @cache
@@ -190,7 +190,7 @@ def _function(name: str, args: list[Any]) -> Any:
     import sympy as sp
 
     one, zero = sp.S.One, sp.S.Zero
-    made = {
+    function = {
         "neg": lambda x: -x,
         "add": lambda x, y: x + y,
         "sub": lambda x, y: x - y,
@@ -205,7 +205,7 @@ def _function(name: str, args: list[Any]) -> Any:
         "if": lambda c, x, y: sp.Piecewise((x, sp.Ne(c, 0)), (y, True)),
         "step": lambda x, x0, y0, x1, y1: _step(sp.Min(sp.Max((x - x0) / (x1 - x0), 0), 1), y0, y1),
     }.get(name)
-    return made(*args) if made is not None else getattr(sp, name)(*args)
+    return function(*args) if function is not None else getattr(sp, name)(*args)
 
 
 def _step(s: Any, y0: Any, y1: Any) -> Any:

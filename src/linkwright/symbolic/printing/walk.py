@@ -43,7 +43,7 @@ def _without(n: int, *primes: int) -> int:
 
 
 def to_float(x: Fraction) -> float:
-    """The nearest float; OverflowError where the number is too large for one, or too small to be told from zero."""
+    """The nearest float; OverflowError where the number is too large for one, or so small that it would be zero."""
     nearest = x.numerator / x.denominator
     if x and not nearest:
         raise OverflowError("a number is smaller than every float")
