@@ -26,8 +26,8 @@ from linkwright.symbolic.printing import (
     markdown_page,
     operations,
     python_module,
-    to_sympy,
 )
+from linkwright.symbolic.printing.sympy_out import to_sympy
 
 few = settings(max_examples=20, deadline=None, derandomize=True)
 compiler = shutil.which("gcc") or shutil.which("cc")

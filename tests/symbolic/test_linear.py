@@ -14,7 +14,7 @@ from closed_forms import dynamics, values, vanishes
 import linkwright as lw
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.symbolic.formula import evaluate, symbols
-from linkwright.symbolic.linear import linearised
+from linkwright.symbolic.linear import Linearisation
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.printing.sympy_out import to_sympy
 from robots import relative
@@ -70,7 +70,7 @@ def test_along_a_trajectory_the_polynomials_give_the_derivatives_of_forward_dyna
     by_q, by_v, by_tau = mech.forward_dynamics_derivatives(q, v, tau)
     n, zero = mech.nv, np.zeros((4, mech.nv, mech.nv))
     wanted_a = np.block([[zero, np.broadcast_to(np.eye(n), zero.shape)], [by_q, by_v]])
-    plain, fast = (linearised(dynamics(mech), mech=m).numeric(q, v, tau=tau) for m in (None, mech))
+    plain, fast = (Linearisation(dynamics(mech), mech=m).numeric(q, v, tau=tau) for m in (None, mech))
     for a, b in (plain, fast):
         assert relative(a, wanted_a) < 1e-9
         assert relative(b, np.concatenate([zero, by_tau], axis=-2)) < 1e-9
@@ -79,7 +79,7 @@ def test_along_a_trajectory_the_polynomials_give_the_derivatives_of_forward_dyna
 def test_accelerations_make_the_forces_of_a_trajectory() -> None:
     mech = arm()
     q, v, a = np.random.default_rng(2).uniform(-1, 1, (3, 2, 5, 3))
-    for made in (linearised(dynamics(mech)), linearised(dynamics(mech), mech=mech)):
+    for made in (Linearisation(dynamics(mech)), Linearisation(dynamics(mech), mech=mech)):
         by_a = made.numeric(q, v, a=a)
         by_tau = made.numeric(q, v, tau=mech.inverse_dynamics(q, v, a))
         assert by_a[0].shape == (2, 5, 6, 6)
@@ -93,7 +93,7 @@ def test_at_rest_it_is_the_mechanisms_linear_model() -> None:
     tau = mech.inverse_dynamics(q, np.zeros(3), np.zeros(3))
     wanted = mech.linearise(q, np.zeros(3), tau)
     z = np.kron(np.eye(2), wanted.basis)
-    a, b = linearised(dynamics(mech), {f"q{k + 1}": float(x) for k, x in enumerate(q)}).state_space()
+    a, b = Linearisation(dynamics(mech), {f"q{k + 1}": float(x) for k, x in enumerate(q)}).state_space()
     assert relative(a, z @ wanted.A @ z.T) < 1e-9
     assert relative(b, z @ wanted.B) < 1e-9
 
@@ -103,13 +103,13 @@ def test_at_a_moving_point_the_formulas_have_the_numbers_of_the_trajectory() -> 
     q, v, a = np.random.default_rng(3).uniform(-1, 1, (3, 3))
     parts = (("q", q), ("dq", v), ("ddq", a))
     point = {f"{stem}{k + 1}": float(x) for stem, xs in parts for k, x in enumerate(xs)}
-    at = linearised(dynamics(mech), point)
-    assert relative(at.state_space()[0], linearised(dynamics(mech), mech=mech).numeric(q, v, a=a)[0]) < 1e-9
+    at = Linearisation(dynamics(mech), point)
+    assert relative(at.state_space()[0], Linearisation(dynamics(mech), mech=mech).numeric(q, v, a=a)[0]) < 1e-9
 
 
 def test_joints_by_angles_are_linearised_by_their_polynomials() -> None:
     mech = lw.chain(1, "spherical")
-    made = linearised(dynamics(mech), mech=mech)
+    made = Linearisation(dynamics(mech), mech=mech)
     x, dx, ddx = np.random.default_rng(4).uniform(-1, 1, (3, 3))
     dy, step = dynamics(mech), 1e-30
 
@@ -137,7 +137,7 @@ def test_the_cart_and_pole_upright_is_the_published_model() -> None:
     """ẍ = −(m g/M) θ + F/M and θ̈ = ((M + m) g/(M l)) θ − F/(M l): Ogata, Modern Control
     Engineering, the inverted pendulum on a cart.
     """
-    at = linearised(dynamics(cart_pole()), {"q2": 0})
+    at = Linearisation(dynamics(cart_pole()), {"q2": 0})
     mass, m, length, g = *sympy.symbols("M m l"), sympy.Rational("9.81")
     falls = (mass + m) * g / (mass * length)
     wanted = sympy.Matrix([[0, 0, 1, 0], [0, 0, 0, 1], [0, -m * g / mass, 0, 0], [0, falls, 0, 0]])
@@ -148,7 +148,7 @@ def test_the_cart_and_pole_upright_is_the_published_model() -> None:
 
 
 def test_the_hanging_pole_swings_back() -> None:
-    at = linearised(dynamics(cart_pole()), {"q2": math.pi})
+    at = Linearisation(dynamics(cart_pole()), {"q2": math.pi})
     assert entries(at.A)[3][1] == "(-9.81*M - 9.81*m)/(M*l)"
 
 
@@ -158,7 +158,7 @@ def test_a_two_link_arm_is_what_sympy_linearises() -> None:
         for a, m, x, i in ((0.0, "m1", "c1", 0.05), (0.5, "m2", "c2", 0.03))
     ]
     mech = lw.from_dh(rows, convention="modified", gravity=(0.0, -9.81, 0.0))
-    made = linearised(dynamics(mech))
+    made = Linearisation(dynamics(mech))
     m1, c1, m2, c2 = sympy.symbols("m1 c1 m2 c2")
     l1, i1, i2 = map(sympy.Rational, ("0.5", "0.05", "0.03"))
     q, v, a = (sympy.Matrix(sympy.symbols(f"{s}1 {s}2")) for s in ("q", "dq", "ddq"))
@@ -173,7 +173,7 @@ def test_a_two_link_arm_is_what_sympy_linearises() -> None:
         apart = made.sympy(name) - force.jacobian(by)
         assert all(vanishes(x, q) for x in apart), name
     # A and B at a state, with its symbols: SymPy solves for the accelerations first.
-    at = linearised(dynamics(mech), {"q1": 0.5, "q2": math.pi / 3, "dq1": 2, "dq2": Fraction(-1, 3), "ddq1": 1})
+    at = Linearisation(dynamics(mech), {"q1": 0.5, "q2": math.pi / 3, "dq1": 2, "dq2": Fraction(-1, 3), "ddq1": 1})
     here = {q[0]: sympy.Rational(1, 2), q[1]: sympy.pi / 3, v[0]: 2, v[1]: sympy.Rational(-1, 3), a[0]: 1, a[1]: 0}
     numbers = {m1: 1.0, c1: 0.3, m2: 0.7, c2: 0.2}
     m, d, k = (force.jacobian(by).subs({**here, **numbers}).evalf() for by in (a, v, q))
@@ -184,16 +184,16 @@ def test_a_two_link_arm_is_what_sympy_linearises() -> None:
 
 def test_a_point_keeps_what_it_does_not_name() -> None:
     dy = dynamics(cart_pole())
-    kept = linearised(dy, {"dq2": "free"})
+    kept = Linearisation(dy, {"dq2": "free"})
     assert {s for e in kept.K.entries for s in symbols(e)} == {"m", "l", "q2", "dq2"}
-    assert {s for e in linearised(dy, {"q2": 1}).K.entries for s in symbols(e)} == {"m", "l"}
-    assert {s for e in linearised(dy, {"q2": 1, "m": 2, "l": 3}).A.entries for s in symbols(e)} == {"M"}
+    assert {s for e in Linearisation(dy, {"q2": 1}).K.entries for s in symbols(e)} == {"m", "l"}
+    assert {s for e in Linearisation(dy, {"q2": 1, "m": 2, "l": 3}).A.entries for s in symbols(e)} == {"M"}
 
 
 def test_a_part_of_an_angle_may_be_given() -> None:
     dy = dynamics(lw.from_dh([{"a": 0.3, "alpha": 0.0, "d": 0, "theta": 0, "mass": 1.0}] * 3, gravity=(0, -9.81, 0)))
-    part = linearised(dy, {"q1": 0.4, "q2": math.pi / 6})
-    full = linearised(dy, {"q1": 0.4, "q2": math.pi / 6, "q3": -0.9})
+    part = Linearisation(dy, {"q1": 0.4, "q2": math.pi / 6})
+    full = Linearisation(dy, {"q1": 0.4, "q2": math.pi / 6, "q3": -0.9})
     for one, other in zip(part.matrices({"q3": -0.9}), full.matrices(), strict=True):
         assert one == pytest.approx(other, rel=1e-12, abs=1e-12)
 
@@ -201,7 +201,7 @@ def test_a_part_of_an_angle_may_be_given() -> None:
 def test_exact_angles_stay_exact() -> None:
     with lw.Builder("pendulum") as b:
         b.joint("revolute", b.ground, b.body("bob", b.parameter("m", 1.0), (0, 0, -1.0)), axis=(0, 1, 0))
-    at = linearised(dynamics(b.build()), {"q1": math.pi / 6})
+    at = Linearisation(dynamics(b.build()), {"q1": math.pi / 6})
     assert text(at.K.entries[0]) == "4.905*sqrt(3)*m"
 
 
@@ -211,18 +211,18 @@ def test_coordinates_that_are_not_coupled_are_inverted_on_their_own() -> None:
         for k in range(6):
             bob = b.body(f"bob{k}", b.parameter(f"m{k}", 1.0), (0, 0, -1.0))
             b.joint("revolute", b.ground, bob, axis=(0, 1, 0), at=(k, 0, 0))
-    made = linearised(dynamics(b.build()))
+    made = Linearisation(dynamics(b.build()))
     assert entries(made.A)[6][0] == "-9.81*cos(q1)"
     assert entries(made.B)[6][0] == "1/m0"
 
 
 def test_a_long_inverse_is_refused_and_numbers_are_not() -> None:
     mech = lw.chain(5)
-    made = linearised(dynamics(mech))
+    made = Linearisation(dynamics(mech))
     with pytest.raises(ModelError, match=r"M couples 5 coordinates .* A and B as numbers"):
         _ = made.A
-    a, _ = linearised(dynamics(mech), {f"q{k + 1}": 0 for k in range(5)}).state_space()
-    at = linearised(dynamics(mech), {f"q{k + 1}": 0 for k in range(5)})
+    a, _ = Linearisation(dynamics(mech), {f"q{k + 1}": 0 for k in range(5)}).state_space()
+    at = Linearisation(dynamics(mech), {f"q{k + 1}": 0 for k in range(5)})
     exact = np.array([[float(to) for to in row] for row in at.sympy("A").tolist()])
     assert exact == pytest.approx(a, rel=1e-9, abs=1e-9)
 
@@ -245,7 +245,7 @@ def test_a_long_inverse_is_refused_and_numbers_are_not() -> None:
 )
 def test_a_point_that_cannot_be_is_refused_by_a_sentence(point: Any, message: str) -> None:
     with pytest.raises((ModelError, NameNotFound), match=message):
-        linearised(dynamics(cart_pole()), point)
+        Linearisation(dynamics(cart_pole()), point)
 
 
 Q2 = sympy.Symbol("q2")
@@ -254,12 +254,12 @@ Q2 = sympy.Symbol("q2")
 @pytest.mark.parametrize("point", [{sympy.Symbol("q1"): 0, Q2: 1}, (0, 1), [0.0, 1.0], np.array([0.0, 1.0])])
 def test_a_point_may_be_symbols_of_sympy_or_the_coordinates_in_their_order(point: Any) -> None:
     dy = dynamics(cart_pole())
-    assert linearised(dy, point).A == linearised(dy, {"q1": 0, "q2": 1}).A
+    assert Linearisation(dy, point).A == Linearisation(dy, {"q1": 0, "q2": 1}).A
 
 
 def test_a_symbol_at_its_own_place_is_free() -> None:
     dy = dynamics(cart_pole())
-    assert linearised(dy, {Q2: Q2, "dq1": 1}).K == linearised(dy, {"q2": "free", "dq1": 1}).K
+    assert Linearisation(dy, {Q2: Q2, "dq1": 1}).K == Linearisation(dy, {"q2": "free", "dq1": 1}).K
 
 
 def test_an_equilibrium_is_a_point() -> None:
@@ -269,20 +269,20 @@ def test_an_equilibrium_is_a_point() -> None:
 
 
 def test_an_unknown_matrix_is_refused_with_those_that_there_are() -> None:
-    made = linearised(dynamics(cart_pole()))
+    made = Linearisation(dynamics(cart_pole()))
     with pytest.raises(NameNotFound, match=r"no matrix of the linear model named 'Q'.*M, D, K, A, B"):
         made.sympy("Q")  # type: ignore[arg-type]
 
 
 def test_a_linear_model_says_in_a_line_what_it_is() -> None:
     dy = dynamics(cart_pole())
-    assert repr(linearised(dy)) == "<Linearisation of 'cart-pole' along any motion: 2 coordinates, 4 states>"
-    assert "at q2 = 0.5:" in repr(linearised(dy, {"q2": 0.5}))
-    assert "at rest:" in repr(linearised(dy, {}))
+    assert repr(Linearisation(dy)) == "<Linearisation of 'cart-pole' along any motion: 2 coordinates, 4 states>"
+    assert "at q2 = 0.5:" in repr(Linearisation(dy, {"q2": 0.5}))
+    assert "at rest:" in repr(Linearisation(dy, {}))
 
 
 def test_wrong_shapes_and_missing_values_are_said() -> None:
-    made = linearised(dynamics(cart_pole()))
+    made = Linearisation(dynamics(cart_pole()))
     with pytest.raises(ModelError, match=r"q has shape \(3,\); its last axis is the coordinates, 2"):
         made.numeric(np.zeros(3))
     with pytest.raises(ModelError, match="not both"):
@@ -295,20 +295,20 @@ def test_a_massless_motion_has_no_inverse() -> None:
     with lw.Builder("ghost") as b:
         b.joint("prismatic", b.ground, b.body("ghost"), "slide")
     with pytest.raises(ModelError, match="moves no mass"):
-        _ = linearised(dynamics(b.build())).A
+        _ = Linearisation(dynamics(b.build())).A
 
 
 def test_friction_at_rest_is_its_slope() -> None:
     with lw.Builder("rubbing") as b:
         b.joint("prismatic", b.ground, b.body("cart", 1.0), "s", axis=(1, 0, 0), damping=2.0, friction=0.4)
     dy = dynamics(b.build())
-    assert text(linearised(dy, {"q1": 0}).D.entries[0]) == "42"
-    assert text(linearised(dy).D.entries[0]) == "-40*tanh(100*dq1)^2 + 42"
+    assert text(Linearisation(dy, {"q1": 0}).D.entries[0]) == "42"
+    assert text(Linearisation(dy).D.entries[0]) == "-40*tanh(100*dq1)^2 + 42"
 
 
 def test_formulas_of_a_and_b_have_the_numbers_of_the_derivatives() -> None:
     mech = arm()
-    made = linearised(dynamics(mech), mech=mech)
+    made = Linearisation(dynamics(mech), mech=mech)
     q, v, a = np.random.default_rng(6).uniform(-1, 1, (3, 3))
     state = values(made.dynamics, q, v, a)
     for block, wanted in zip((made.A, made.B), made.numeric(q, v, a=a), strict=True):
@@ -318,15 +318,15 @@ def test_formulas_of_a_and_b_have_the_numbers_of_the_derivatives() -> None:
 
 @pytest.mark.parametrize("number", [np.int64(2), sympy.Integer(2), sympy.Rational(2), np.float64(2.0)])
 def test_numbers_of_other_libraries_are_numbers(number: Any) -> None:
-    assert linearised(dynamics(cart_pole()), {"q2": 0, "l": number}).M.entries[1].terms[0].number == 2
+    assert Linearisation(dynamics(cart_pole()), {"q2": 0, "l": number}).M.entries[1].terms[0].number == 2
 
 
 def test_sympys_pi_is_known() -> None:
-    assert text(linearised(dynamics(cart_pole()), {"q2": sympy.pi / 3}).M.entries[1]) == "1/2*l*m"
+    assert text(Linearisation(dynamics(cart_pole()), {"q2": sympy.pi / 3}).M.entries[1]) == "1/2*l*m"
 
 
 def test_a_part_of_the_mass_matrix_is_not_linearised() -> None:
     dy = dynamics(arm())
     del dy.m[0, 1]
     with pytest.raises(LinkwrightError, match="the derivation was interrupted: M12 is missing; derive again"):
-        linearised(dy)
+        Linearisation(dy)

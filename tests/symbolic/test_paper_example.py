@@ -134,6 +134,6 @@ def _sum(terms: list[str]) -> sympy.Expr:
 
 
 def _values(formula) -> sympy.Expr:
-    from linkwright.symbolic.printing import to_sympy
+    from linkwright.symbolic.printing.sympy_out import to_sympy
 
     return to_sympy(formula)

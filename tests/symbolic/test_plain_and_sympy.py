@@ -10,8 +10,9 @@ from formulas import cos, l2, lg2, lg3, m2, m3, sin, term
 from hypothesis import given, settings
 
 from linkwright.symbolic.formula import Applied, Block, Root, Sum, Symbol, Term, Trig, evaluate
-from linkwright.symbolic.printing import text, to_sympy, to_sympy_block
+from linkwright.symbolic.printing import text
 from linkwright.symbolic.printing.names import Split, split
+from linkwright.symbolic.printing.sympy_out import to_sympy, to_sympy_block
 
 few = settings(max_examples=25, deadline=None, derandomize=True)
 

@@ -23,9 +23,9 @@ from linkwright.sources import load
 from linkwright.symbolic.balance import Force
 from linkwright.symbolic.derivation import Derivation, Estimate, Progress, estimate
 from linkwright.symbolic.dynamics import Dynamics, Way
-from linkwright.symbolic.equilibria import Equilibria, equilibria
+from linkwright.symbolic.equilibria import Equilibria, Equilibrium, equilibria
 from linkwright.symbolic.formula import Block
-from linkwright.symbolic.linear import Linearisation, Point, linearised
+from linkwright.symbolic.linear import Linearisation, Point
 from linkwright.symbolic.links import Model
 from linkwright.symbolic.literal import literal as made_literal
 from linkwright.symbolic.meanings import meanings
@@ -282,14 +282,15 @@ class Equations(Parts):
         return m.reshape(*h.shape, n), h, g
 
     # -- around a motion ------------------------------------------------------------------------------
-    def linearise(self, point: Point | None = None) -> Linearisation:
+    def linearise(self, point: Point | Equilibrium | None = None) -> Linearisation:
         """M δq̈ + D δq̇ + K δq = δF, and ẋ = A x + B u: along any motion, or at a point.
 
         A point has numbers by the symbols' names (or SymPy's symbols), the coordinates in their order, or is an
         equilibrium. Rates and accelerations that a point does not name are zero there:
         `eq.linearise({"q1": 0, "q2": np.pi / 2})`.
         """
-        return linearised(self.derivation.dynamics, point, self.mechanism)
+        numbers = point.point() if isinstance(point, Equilibrium) else point
+        return Linearisation(self.derivation.dynamics, numbers, self.mechanism)
 
     def equilibria(
         self,

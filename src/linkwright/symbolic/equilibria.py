@@ -16,7 +16,7 @@ from linkwright.symbolic.dynamics import Dynamics
 from linkwright.symbolic.exact import finite, short
 from linkwright.symbolic.formula import Sum
 from linkwright.symbolic.gimbal import LEFT_OUT, UNSURE, Gimbals, triples
-from linkwright.symbolic.linear import Linearisation, Value, linearised
+from linkwright.symbolic.linear import Linearisation, Value
 from linkwright.symbolic.printing.notebook import html_table, text_line
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.quarters import Exact, quarters
@@ -62,7 +62,7 @@ class Equilibrium:
 
     def linearised(self) -> Linearisation:
         """The linear model here; where the point is exact, in the parameters' symbols."""
-        return linearised(self.dynamics, self)
+        return Linearisation(self.dynamics, self.point())
 
     def __str__(self) -> str:
         place = ", ".join(f"{name} = {x}" for name, x in self.written().items())
@@ -153,8 +153,8 @@ def _point(
     dynamics: Dynamics, e: Exact, q: Floats, stability: Stability, growing: int, frequencies: Floats
 ) -> Equilibrium:
     names = [s.name for s in dynamics.model.coordinates]
-    free = tuple(names[j] for j in e.free)
-    return Equilibrium(dynamics, q, free, True, e.formulas, stability, growing, frequencies)
+    free, formulas = tuple(names[j] for j in e.free), {names[j]: formula for j, formula in e.formulas.items()}
+    return Equilibrium(dynamics, q, free, True, formulas, stability, growing, frequencies)
 
 
 def _values(balance: Balance, values: Mapping[str, float] | None) -> dict[str, float]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.laws import FRICTION_SPEED
+from linkwright.model import Mechanism
 from linkwright.symbolic.dynamics import Dynamics, Mass
 from linkwright.symbolic.exact import ZERO, added, rational, spread, times
 from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, raised, symbols
@@ -39,11 +40,6 @@ from linkwright.symbolic.ring import Compiled, Poly, Ring
 
 Sort = Literal["inertial", "motor", "viscous", "coulomb"]
 Writer: TypeAlias = Callable[[Poly], Sum]
-
-
-class _Described(Protocol):
-    @property
-    def description(self) -> Description: ...
 
 
 @dataclass(frozen=True)
@@ -199,7 +195,7 @@ def gathered(pairs: Any) -> Sum:
 
 
 def regressor(
-    model: Model | Description | _Described,
+    model: Model | Description | Mechanism,
     *,
     motors: bool | None = None,
     friction: bool | None = False,

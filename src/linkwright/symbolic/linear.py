@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,6 @@ from linkwright.symbolic.exact import ONE, ZERO, added, exact_number, finite, sh
 from linkwright.symbolic.formula import Block, Sum, flat, symbols
 from linkwright.symbolic.inverse import Quotient, solved
 from linkwright.symbolic.printing.notebook import html_blocks
-from linkwright.symbolic.printing.sympy_out import to_sympy_block
 from linkwright.symbolic.ring import Compiled, Poly, Ring
 
 if TYPE_CHECKING:
@@ -35,32 +34,20 @@ Name = Literal["M", "D", "K", "A", "B"]
 _QUICK, _QUICK_AT_POINT = 3, 6  # coordinates up to which a notebook draws M, D and K: along any motion, and at a point
 
 
-@runtime_checkable
-class Placed(Protocol):
-    """What has a place: an equilibrium."""
-
-    def point(self) -> Mapping[str, Value]: ...
-
-
-#: Numbers by name or by SymPy's symbols, those of the coordinates in their order, or an equilibrium.
-Point = Mapping[str, Value] | Mapping[Any, Any] | Sequence[Any] | NDArray[Any] | Placed
-
-
-def linearised(dynamics: Dynamics, point: Point | None = None, mech: Mechanism | None = None) -> Linearisation:
-    """The linear model along any motion, or at a point.
-
-    `point` gives coordinates, rates, accelerations and parameters by name (or SymPy's symbols), the coordinates alone
-    in their order, or is an equilibrium. Rates and accelerations that it does not
-    name are zero there, "free" keeps them; other symbols that it does not name stay. The cosines of multiples of 15°
-    are algebraic numbers, those of other angles their decimals.
-    """
-    return Linearisation(dynamics, point, mech)
+#: Numbers by name or by SymPy's symbols, or those of the coordinates in their order.
+Point = Mapping[str, Value] | Mapping[Any, Any] | Sequence[Any] | NDArray[Any]
 
 
 class Linearisation:
-    """M, D, K and A, B as formulas (`Block`s), and A, B as numbers along trajectories."""
+    """The linear model along any motion, or at a point: M, D, K, A and B as formulas (`Block`s) and as numbers.
 
-    def __init__(self, dynamics: Dynamics, point: Point | None, mech: Mechanism | None) -> None:
+    `point` gives coordinates, rates, accelerations and parameters by name (or SymPy's symbols), or the coordinates
+    alone in their order. Rates and accelerations that it does not name are zero there, "free" keeps them; other symbols
+    that it does not name stay. The cosines of multiples of 15° are algebraic numbers, those of other angles their
+    decimals. `mech` is the mechanism with these equations, whose compiled code `numeric` calls.
+    """
+
+    def __init__(self, dynamics: Dynamics, point: Point | None = None, mech: Mechanism | None = None) -> None:
         dynamics.check_mass_matrix()
         self.dynamics, self.mech = dynamics, mech
         self.n, self.model = dynamics.n, dynamics.model
@@ -202,6 +189,8 @@ class Linearisation:
         """One of the matrices in SymPy's symbols."""
         if name not in get_args(Name):
             raise NameNotFound("matrix of the linear model", str(name), list(get_args(Name)))
+        from linkwright.symbolic.printing.sympy_out import to_sympy_block  # for weight: SymPy
+
         return to_sympy_block(getattr(self, name))
 
     # -- numbers --------------------------------------------------------------------------------------
@@ -321,8 +310,6 @@ def _fixed(dynamics: Dynamics, point: Point) -> dict[str, Fraction]:
 
 def _named(point: Point, coordinates: list[str]) -> dict[str, Any]:
     """What a point gives, by name."""
-    if isinstance(point, Placed):
-        point = point.point()
     if isinstance(point, Mapping):
         return {_name(key) or str(key): x for key, x in point.items()}
     if isinstance(point, np.ndarray):

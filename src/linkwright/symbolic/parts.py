@@ -14,7 +14,7 @@ from linkwright.symbolic.forms import Forms
 from linkwright.symbolic.formula import Block, Sum, flat, place
 from linkwright.symbolic.grouped import Regressor, regressor
 from linkwright.symbolic.links import Model
-from linkwright.symbolic.printing import text, to_sympy_block
+from linkwright.symbolic.printing import text
 from linkwright.symbolic.printing.code import counted
 from linkwright.symbolic.quantities import MORE, PARTS, QUANTITIES
 from linkwright.symbolic.ring import Poly
@@ -211,6 +211,8 @@ class Parts:
 
     def sympy(self, name: str, form: str | None = None) -> Any:
         """A part as SymPy's matrix or expression."""
+        from linkwright.symbolic.printing.sympy_out import to_sympy_block  # for weight: SymPy
+
         form = self._form(form)
         if (name, form) not in self._sympy:
             self._sympy[name, form] = to_sympy_block(self.block(name, form))
@@ -249,6 +251,6 @@ class Parts:
 
     @staticmethod
     def _column(names: Any) -> Any:
-        import sympy
+        import sympy  # for its weight
 
         return sympy.Matrix([sympy.Symbol(name) for name in names])

@@ -28,13 +28,12 @@ class Exact:
 
     q: Floats  # with zeros for shifts and free coordinates
     free: tuple[int, ...]
-    formulas: Mapping[str, Sum] = field(default_factory=dict)  # shifts, by name
-    places: tuple[int, ...] = ()  # their coordinates
+    formulas: Mapping[int, Sum] = field(default_factory=dict)  # shifts, by coordinate
 
     def place(self, parameters: Mapping[str, float]) -> Floats:
         """The coordinates, with the shifts' values where those of the parameters are known; otherwise zero."""
         q = self.q.copy()
-        for j, formula in zip(self.places, self.formulas.values(), strict=True):
+        for j, formula in self.formulas.items():
             if set(symbols(formula)) <= set(parameters):
                 try:
                     q[j] = evaluate(formula, parameters)
@@ -139,8 +138,7 @@ def _confirmed(balance: Balance, place: Floats, loose: tuple[int, ...], shifts: 
     answer = [-row[0] for row in solved(ring, square, [[constants[j]] for j in shifts])]
     if any(_left(ring, r, row, answer) for r, row in zip(constants, slopes, strict=True)):
         return None
-    formulas = {s.name: x.formula(ring) for s, x in zip(by, answer, strict=True)}
-    return Exact(q, loose, formulas, tuple(shifts))
+    return Exact(q, loose, {j: x.formula(ring) for j, x in zip(shifts, answer, strict=True)})
 
 
 def _without(ring: Ring, p: Poly, by: list[Symbol]) -> Poly:

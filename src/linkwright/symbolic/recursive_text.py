@@ -58,12 +58,13 @@ def listing(form: Recursive, digits: int | None) -> Listing:
         for role in ("coordinate", "rate", "acceleration")
     }
     q, dq, ddq = by_role.values()
-    sheet = Sheet(form.title, "recursive", (), q, dq, ddq, dict(form.parameters), notes=form.notes)
     summary = f"{form.meaning}. {' '.join(form.cost)}"
     if empty:
         summary += f" Entries of {form.letter} that are not listed are zero."
+    notes = (summary, *form.notes)
+    sheet = Sheet(form.title, "recursive", (), q, dq, ddq, dict(form.parameters), notes=notes)
     filled = tuple((title, tuple(lines)) for title, lines in sections if lines)
-    return Listing(sheet, summary, filled, form.count, form.count_once)
+    return Listing(sheet, filled, form.count, form.count_once)
 
 
 # -- formulas -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Printers: formulas as plain text, SymPy, LaTeX, Python, C, Markdown and a web page."""
+"""Printers: formulas as plain text, LaTeX, Python, C, Markdown and a web page.
+
+`sympy_out`, for SymPy, is imported where it is used: SymPy is heavy.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from linkwright.symbolic.printing.page import html_page
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.printing.python import python_module
 from linkwright.symbolic.printing.sheet import Sheet
-from linkwright.symbolic.printing.sympy_out import to_sympy, to_sympy_block
 
 #: The printers of a whole file, by the method of `Equations` that gives its text.
 PRINTERS = {
@@ -37,6 +39,4 @@ __all__ = [
     "operations",
     "python_module",
     "text",
-    "to_sympy",
-    "to_sympy_block",
 ]

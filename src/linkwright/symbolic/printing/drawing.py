@@ -1,4 +1,4 @@
-"""What the targets share that draw formulas: letters with subscripts and dots, matrices, the equation of motion."""
+"""What the targets share that draw formulas: letters, the layout of blocks, the equation of motion."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar
 
-from linkwright.symbolic.formula import Block, Symbol
-from linkwright.symbolic.printing.layout import Entries, layout
+from linkwright.symbolic.formula import Block, Sum, Symbol
 from linkwright.symbolic.printing.names import Split, entry_letter, letter, split
-from linkwright.symbolic.printing.sheet import Sheet
+from linkwright.symbolic.printing.plain import Plain
+from linkwright.symbolic.printing.sheet import Sheet, different, places, terms
 from linkwright.symbolic.printing.walk import Writer, decimal
 from linkwright.symbolic.quantities import Quantity
+
+#: The largest matrix that is drawn, and about how many signs of plain text fit beside each other in it.
+_LARGEST, _WIDTH = 12, 60
+#: Entries with their places; None is an entry whose name stands for it.
+Cells = list[tuple[str, Sum | None]]
+Entries = list[tuple[str, Sum]]
 
 
 class Drawing(Writer):
@@ -80,7 +86,7 @@ class Drawing(Writer):
 
     def parts(self, block: Block) -> tuple[str, Entries]:
         """A block as a matrix of its short entries and of names ("" where none helps), and the entries below it."""
-        cells, listed = layout(block)
+        cells, listed = _layout(block)
         written = [self.entry_name(block, place) if entry is None else self.sum(entry) for place, entry in cells]
         return self.whole(block, written) if cells else "", listed
 
@@ -100,3 +106,24 @@ class Drawing(Writer):
     def vector(self, dots: int = 0) -> str:
         """q, q̇ or q̈."""
         return self.named(Split("q"), dots, bold=True)
+
+
+def _layout(block: Block) -> tuple[Cells, Entries]:
+    """The cells of a matrix by rows (none where a matrix would not help), and the entries to write out below it."""
+    entries, held = different(block)
+    every = places(block)
+    first: dict[int, str] = {}
+    for (place, _), which in zip(every, held, strict=True):
+        first.setdefault(which, place)
+    once = [(first[which], entry, which) for which, entry in enumerate(entries)]
+    vector = len(block.shape) != 2
+    listed = every if vector else [(place, entry) for place, entry, _ in once]
+    if not block.shape or max(block.shape) > _LARGEST:
+        # Without a matrix, zeros go without saying where there are many.
+        return [], [(place, entry) for place, entry in listed if entry or vector]
+    writer, width = Plain(), _WIDTH // block.columns
+    short = {which for _, entry, which in once if terms(entry) <= 1 and len(writer.sum(entry)) <= width}
+    if vector and len(short) < len(entries):
+        return [], listed
+    cells: Cells = [(first[which], entries[which] if which in short else None) for which in held]
+    return cells, [(place, entry) for place, entry, which in once if which not in short]

@@ -21,10 +21,9 @@ Lines = tuple[tuple[Symbol, Sum], ...]
 
 @dataclass(frozen=True)
 class Listing:
-    """Steps under headings; `sheet` has the title, the symbols and the notes around them, and no blocks."""
+    """Steps under headings; `sheet` has the title, the symbols and the notes (what it is, its cost), and no blocks."""
 
     sheet: Sheet
-    summary: str  # what it is, and its cost, in sentences
     sections: tuple[tuple[str, Lines], ...]
     cost: Operations
     once: Operations  # of it, what depends on parameters alone
@@ -33,7 +32,7 @@ class Listing:
 def plain_listing(listing: Listing) -> str:
     """What it is and costs, and a line for each step."""
     writer = Plain()
-    lines = [listing.summary, *listing.sheet.notes]
+    lines = [*listing.sheet.notes]
     for title, steps in listing.sections:
         lines += ["", f"{title}:", *(f"  {symbol.name} = {writer.sum(formula)}" for symbol, formula in steps)]
     return "\n".join(lines) + "\n"
@@ -48,14 +47,14 @@ def latex_listing(listing: Listing, *, document: bool = False) -> str:
     body = "\n\n".join(parts)
     if not document:
         return f"\\begingroup\\allowdisplaybreaks\n{body}\n\\endgroup\n"
-    paragraphs = [rf"{latex_text(text)}\par" for text in (listing.summary, *listing.sheet.notes)]
+    paragraphs = [rf"{latex_text(text)}\par" for text in listing.sheet.notes]
     return latex_file(listing.sheet, [*paragraphs, body, *latex_symbols(listing.sheet, writer)])
 
 
 def markdown_listing(listing: Listing) -> str:
     """A heading, the cost, the formulas as displays, and the symbols with their values."""
     sheet, writer = listing.sheet, Latex()
-    lines = markdown_head(sheet, (listing.summary, *sheet.notes))
+    lines = markdown_head(sheet, sheet.notes)
     for title, steps in listing.sections:
         lines += [f"## {markdown_text(title)}", ""]
         for at in range(0, len(steps), _AT_ONCE):
@@ -74,7 +73,7 @@ def html_listing(listing: Listing) -> str:
         sections.append(("Symbols", "symbols", html_symbols(sheet, writer)))
     rows = [("of parameters alone", astuple(listing.once))] if listing.once.total else []
     sections.append(("Cost", "cost", html_costs(COSTS[1:], [*rows, ("together", astuple(listing.cost))])))
-    return html_frame(sheet, sections, (listing.summary, *sheet.notes))
+    return html_frame(sheet, sections, sheet.notes)
 
 
 def _display(lines: Lines, writer: Latex, kind: str) -> str:

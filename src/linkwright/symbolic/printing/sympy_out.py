@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache, cmp_to_key, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import sympy
 
 from linkwright.symbolic.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
 from linkwright.symbolic.printing.sheet import different
-
-if TYPE_CHECKING:
-    import sympy
 
 
 def to_sympy(formula: Sum) -> sympy.Expr:
@@ -25,8 +24,6 @@ def to_sympy(formula: Sum) -> sympy.Expr:
 
 def to_sympy_block(block: Block) -> Any:
     """A `sympy.Matrix` of a matrix or vector (a column), or the expression of a single formula."""
-    import sympy
-
     maker = _Maker()
     distinct, held = different(block)
     expressions = [maker.sum(entry) for entry in distinct]
@@ -46,8 +43,6 @@ class _Maker:
         self._numbers: dict[tuple[int, int, tuple[tuple[Root, int], ...]], tuple[Any, tuple[Any, ...]]] = {}
 
     def sum(self, formula: Sum) -> Any:
-        import sympy
-
         if len(formula.terms) < 8 or not _ordered_as_expected():
             return sympy.Add(*(self.by_sympy(term) for term in formula))
         return self.long(formula)
@@ -62,8 +57,6 @@ class _Maker:
         return expression
 
     def _base(self, factor: Factor) -> Any:
-        import sympy
-
         if isinstance(factor, Symbol):
             return sympy.Symbol(factor.name)
         if isinstance(factor, Trig):
@@ -76,15 +69,11 @@ class _Maker:
         return self.sum(factor)
 
     def by_sympy(self, term: Term) -> Any:
-        import sympy
-
         return sympy.Mul(_rational(term.number), *(self.power(f, n) for f, n in term.factors))
 
     # -- long sums ----------------------------------------------------------------------------------------------
     def long(self, formula: Sum) -> Any:
         """The sum by ranks; terms that SymPy may rewrite (with brackets, or sin(−x)) are left to it."""
-        import sympy
-
         plain: list[tuple[Any, list[Any]]] = []
         left = []
         for term in formula:
@@ -146,8 +135,6 @@ class _Maker:
 
 
 def _rational(x: Fraction) -> Any:
-    import sympy
-
     return sympy.Rational(x.numerator, x.denominator)
 
 
@@ -172,8 +159,6 @@ def _ranks_of_classes(expressions: Iterable[Any]) -> dict[type, int]:
 @cache
 def _ordered_as_expected() -> bool:
     """Whether this SymPy orders as here, tried on a sum with every kind of factor; else it orders itself."""
-    import sympy
-
     x, y, q = Symbol("x"), Symbol("y"), Symbol("q")
     turns: list[Factor] = [Trig("cos", ((q, Fraction(1)),)), Trig("sin", ((q, Fraction(2)), (x, Fraction(1))))]
     numbers = [Fraction(n, d) for n in (1, -1, 3) for d in (1, 2, 3)]
@@ -187,9 +172,7 @@ def _ordered_as_expected() -> bool:
 
 
 def _function(name: str, args: list[Any]) -> Any:
-    import sympy as sp
-
-    one, zero = sp.S.One, sp.S.Zero
+    one, zero = sympy.S.One, sympy.S.Zero
     function = {
         "neg": lambda x: -x,
         "add": lambda x, y: x + y,
@@ -197,15 +180,15 @@ def _function(name: str, args: list[Any]) -> Any:
         "mul": lambda x, y: x * y,
         "div": lambda x, y: x / y,
         "pow": lambda x, y: x**y,
-        "lt": lambda x, y: sp.Piecewise((one, sp.Lt(x, y)), (zero, True)),
-        "le": lambda x, y: sp.Piecewise((one, sp.Le(x, y)), (zero, True)),
-        "abs": sp.Abs,
-        "min": sp.Min,
-        "max": sp.Max,
-        "if": lambda c, x, y: sp.Piecewise((x, sp.Ne(c, 0)), (y, True)),
-        "step": lambda x, x0, y0, x1, y1: _step(sp.Min(sp.Max((x - x0) / (x1 - x0), 0), 1), y0, y1),
+        "lt": lambda x, y: sympy.Piecewise((one, sympy.Lt(x, y)), (zero, True)),
+        "le": lambda x, y: sympy.Piecewise((one, sympy.Le(x, y)), (zero, True)),
+        "abs": sympy.Abs,
+        "min": sympy.Min,
+        "max": sympy.Max,
+        "if": lambda c, x, y: sympy.Piecewise((x, sympy.Ne(c, 0)), (y, True)),
+        "step": lambda x, x0, y0, x1, y1: _step(sympy.Min(sympy.Max((x - x0) / (x1 - x0), 0), 1), y0, y1),
     }.get(name)
-    return function(*args) if function is not None else getattr(sp, name)(*args)
+    return function(*args) if function is not None else getattr(sympy, name)(*args)
 
 
 def _step(s: Any, y0: Any, y1: Any) -> Any:
