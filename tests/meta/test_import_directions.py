@@ -48,7 +48,7 @@ MAY = {
     },
     "symbolic": {"model", "programs", "dynamics", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
     "exports": {"model", "programs", "dynamics", "sources", "simulation", "formats", "kernels", "tape"},
-    "viewer": {"results", "mechanism", "spatial"},
+    "viewer": {"results", "formats", "mechanism", "spatial"},
     "display": {"results", "viewer", "views", "mechanism"},
     "studies": {
         *(
@@ -135,7 +135,6 @@ LAZY = {
             "sweeps/study",
         )
     ),
-    ("formats/mjcf/meshes.py", "viewer"),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

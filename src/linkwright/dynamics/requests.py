@@ -26,7 +26,6 @@ from linkwright.dynamics.functions import (
 from linkwright.dynamics.structure import Structure
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.kernels.cache import stored_arrays
-from linkwright.kernels.kernel import 
 
 if TYPE_CHECKING:
     from linkwright.recursions.redundancy import Redundancy

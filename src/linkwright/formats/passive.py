@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import Element, JointForce, PointForce, joint_losses
-from linkwright.mechanism.expression import Expression, Name, Number
+from linkwright.mechanism.elements import Element, JointForce, PointForce
+from linkwright.mechanism.expression import Name
 from linkwright.mechanism.laws import recognised
 
 _Q, _V, _D, _DD = Name("q"), Name("v"), Name("d"), Name("dd")
@@ -19,7 +19,7 @@ class Passive:
     """What acts on a coordinate, or between two places, by itself."""
 
     stiffness: float = 0.0
-    rest: float = 0.0
+    reference: float = 0.0  # where the spring is slack
     damping: float = 0.0
     friction: float = 0.0
     ends: tuple[str, ...] = ()
@@ -27,55 +27,41 @@ class Passive:
 
 def passive_forces(d: Description) -> tuple[dict[Key, Passive], list[str], list[str]]:
     """The forces by where they act; those that are none of these; what means something else in other formats."""
-    found: dict[Key, Passive] = {}
+    forces: dict[Key, Passive] = {}
     wrong: list[str] = []
-    rubbed: list[str] = []
-    done = _losses(d, found, rubbed)
+    rubbed: list[str] = []  # what has friction
+    idle: list[str] = []  # joints whose damping and friction do not act
+    losses: set[str] = set()
+    names = {element.name for element in d.elements}
+    for j in range(d.nj):
+        of_joint = {force.name for force in d.losses(j)}
+        if of_joint:
+            losses |= of_joint
+            _add_losses(d, j, forces, rubbed)
+            idle += [] if of_joint <= names else [d.joint_names[j]]
     for element in d.elements:
-        if element.name in done:
-            continue
-        why = _add(d, element, found, rubbed)
+        why = "" if element.name in losses else _add(d, element, forces, rubbed)
         if why:
             wrong.append(f"the force {element.name!r} ({why})")
-    told = [f"the friction of {listed(rubbed)} is dry there, without the creep of tanh"] if rubbed else []
-    names = {element.name for element in d.elements}
-    idle = [
-        d.joint_names[j]
-        for j in range(d.nj)
-        if (d.damping[j] or d.friction[j]) and d.kind_of(j).nv and not _acting(d, j, names)
-    ]
+    notes = [f"the friction of {listed(rubbed)} is dry there, without the creep of tanh"] if rubbed else []
     if idle:
-        told.append(f"damping and friction of {listed(idle)}, which do not act here, act there")
-    return found, wrong, told
+        notes.append(f"damping and friction of {listed(idle)}, which do not act here, act there")
+    return forces, wrong, notes
 
 
-def _acting(d: Description, j: int, names: set[str]) -> bool:
-    return all(force.name in names for force in _own(d, j))
+def _add_losses(d: Description, j: int, forces: dict[Key, Passive], rubbed: list[str]) -> None:
+    """A joint's own damping and friction."""
+    kind = d.kind_of(j)
+    if d.friction[j]:
+        rubbed.append(d.joint_names[j])
+    # A ball or a free joint has one number for all its rates.
+    for k in range(kind.nv if kind.paired else 1):
+        forces[j, k] = Passive(damping=float(d.damping[j]), friction=float(d.friction[j]))
+    if kind.name == "free":
+        forces[j, 3] = forces[j, 0]
 
 
-def _own(d: Description, j: int) -> tuple[JointForce, ...]:
-    return joint_losses(d.joint_names[j], d.kind_of(j).nv, float(d.damping[j]), float(d.friction[j]))
-
-
-def _losses(d: Description, found: dict[Key, Passive], rubbed: list[str]) -> set[str]:
-    """Joints' own damping and friction; the names of the forces that they are."""
-    done: set[str] = set()
-    for j in range(d.nj):
-        kind = d.kind_of(j)
-        if not kind.nv or not (d.damping[j] or d.friction[j]):
-            continue
-        done |= {force.name for force in _own(d, j)}
-        if d.friction[j]:
-            rubbed.append(d.joint_names[j])
-        # A ball or a free joint has one number for all its rates.
-        for k in range(kind.nv if kind.paired else 1):
-            found[j, k] = Passive(damping=float(d.damping[j]), friction=float(d.friction[j]))
-        if kind.name == "free":
-            found[j, 3] = found[j, 0]
-    return done
-
-
-def _add(d: Description, element: Element, found: dict[Key, Passive], rubbed: list[str]) -> str:
+def _add(d: Description, element: Element, forces: dict[Key, Passive], rubbed: list[str]) -> str:
     """Put a force where it acts; why not, if it cannot be."""
     if isinstance(element, JointForce):
         j = d.joint_names.position("joint", element.joint)
@@ -95,8 +81,8 @@ def _add(d: Description, element: Element, found: dict[Key, Passive], rubbed: li
     kind, constants = known
     if kind not in ("spring", "damper", "friction") or (kind == "friction" and isinstance(key, str)):
         return f"a {kind}"
-    numbers = {name: _value(d, law) for name, law in constants.items()}
-    here = found.setdefault(key, Passive())
+    numbers = {name: float(law.evaluate(d.parameters)) for name, law in constants.items()}
+    here = forces.setdefault(key, Passive())
     if isinstance(element, PointForce):
         here.ends = (element.first, element.second)
     if kind == "spring":
@@ -105,10 +91,10 @@ def _add(d: Description, element: Element, found: dict[Key, Passive], rubbed: li
             k = here.stiffness + numbers["stiffness"]
             if k == 0.0:
                 return "a spring that undoes another"
-            here.rest = (here.stiffness * here.rest + numbers["stiffness"] * numbers["rest"]) / k
+            here.reference = (here.stiffness * here.reference + numbers["stiffness"] * numbers["rest"]) / k
             here.stiffness = k
         else:
-            here.stiffness, here.rest = numbers["stiffness"], numbers["rest"]
+            here.stiffness, here.reference = numbers["stiffness"], numbers["rest"]
         if numbers["stiffness"] < 0.0:
             return "a spring of negative stiffness"
     here.damping += numbers.get("damping", 0.0)
@@ -116,7 +102,3 @@ def _add(d: Description, element: Element, found: dict[Key, Passive], rubbed: li
         here.friction += numbers["friction"]
         rubbed.append(element.name)
     return "" if here.damping >= 0.0 and here.friction >= 0.0 else "a negative damping or friction"
-
-
-def _value(d: Description, law: Expression) -> float:
-    return float(law.value) if isinstance(law, Number) else float(law.evaluate(d.parameters))

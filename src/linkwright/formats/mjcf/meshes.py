@@ -13,15 +13,13 @@ from linkwright.base.types import Floats
 from linkwright.errors import FormatError
 from linkwright.formats.files import read_bytes
 from linkwright.formats.includes import MAX_FILES, Folder
-from linkwright.formats.meshes import read_mesh
+from linkwright.formats.meshes import MAX_BYTES, MAX_TRIANGLES, read_mesh
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import quaternion
 from linkwright.formats.mjcf.settings import Defaults, Settings
 from linkwright.formats.poses import Pose
 
 Ints = NDArray[np.int64]
-MAX_BYTES = 64_000_000
-MAX_FACES = 250_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +106,8 @@ class Meshes:
         if node.get("builtin", "none") != "none":
             raise node.fail("builtin meshes are not read; save the model with MuJoCo, or give a file")
         if node.get("vertex"):
-            corners = node.numbers("vertex", 12, 3 * MAX_FACES)
-            faces = node.numbers("face", 3, 3 * MAX_FACES)
+            corners = node.numbers("vertex", 12, 3 * MAX_TRIANGLES)
+            faces = node.numbers("face", 3, 3 * MAX_TRIANGLES)
             if corners is None or len(corners) % 3 or (faces is not None and len(faces) % 3):
                 raise node.fail("vertex= and face= have three numbers a corner and a face; complete them")
             corners = corners.astype(np.float32).astype(np.float64).reshape(-1, 3)  # as MuJoCo has all corners
@@ -148,7 +146,7 @@ def _msh(content: bytes, file: str) -> tuple[Floats, Ints]:
     if len(content) < 16:
         raise wrong
     corners, normals, places, faces = (int(n) for n in np.frombuffer(content, "<i4", 4))
-    if min(corners, normals, places, faces) < 0 or corners < 4 or faces > MAX_FACES:
+    if min(corners, normals, places, faces) < 0 or corners < 4 or faces > MAX_TRIANGLES:
         raise wrong
     if len(content) != 16 + 12 * (corners + normals + faces) + 8 * places:
         raise wrong
@@ -174,44 +172,44 @@ def _hull(node: Node, corners: Floats) -> Ints:
     return faces
 
 
+def _surface(node: Node, corners: Floats, faces: Ints) -> tuple[Floats, Floats, Floats]:
+    """The triangles (3, n, 3), their areas (n,), and the centre of all of them."""
+    triangles = np.stack([corners[faces[:, k]] for k in range(3)])
+    a, b, c = triangles
+    areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    if not areas.sum() > 0.0:
+        raise node.fail("has no area; correct its file")
+    return triangles, areas, (areas[:, None] * (a + b + c) / 3.0).sum(axis=0) / areas.sum()
+
+
+def _inertia(weights: Floats, triangles: Floats, com: Floats) -> Floats:
+    """The inertia about `com` of triangles, or of pyramids on them with their tops there: Σ weight Σ x xᵀ."""
+    x, y, z = triangles - com
+    second = np.zeros((3, 3))
+    for corner in (x + y + z, x, y, z):
+        second = second + np.einsum("n,ni,nj->ij", weights, corner, corner)
+    return np.asarray(np.trace(second) * np.eye(3) - second)
+
+
 def _shell(node: Node, corners: Floats, faces: Ints) -> Solid:
     """A thin skin: triangles of area density one."""
-    a, b, c = (corners[faces[:, k]] for k in range(3))
-    areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
-    area = float(areas.sum())
-    if not area > 0.0:
-        raise node.fail("has no area; correct its file")
-    com = (areas[:, None] * (a + b + c) / 3.0).sum(axis=0) / area
-    a, b, c = a - com, b - com, c - com
-    total = a + b + c
-    second = np.einsum("n,ni,nj->ij", areas / 12.0, total, total)
-    for x in (a, b, c):
-        second = second + np.einsum("n,ni,nj->ij", areas / 12.0, x, x)
-    return Solid(area, com, np.trace(second) * np.eye(3) - second)
+    triangles, areas, com = _surface(node, corners, faces)
+    return Solid(float(areas.sum()), com, _inertia(areas / 12.0, triangles, com))
 
 
 def _solid(node: Node, corners: Floats, faces: Ints, rule: str) -> Solid:
     """Pyramids from a point within to every face; the rule "legacy" counts those that face inward as well."""
-    a, b, c = (corners[faces[:, k]] for k in range(3))
-    areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
-    if not areas.sum() > 0.0:
-        raise node.fail("has no area; correct its file")
-    top = (areas[:, None] * (a + b + c) / 3.0).sum(axis=0) / areas.sum()
+    triangles, _, top = _surface(node, corners, faces)
 
     def volumes(top: Floats) -> Floats:
-        signed = np.einsum("ij,ij->i", a - top, np.cross(b - top, c - top)) / 6.0
+        x, y, z = triangles - top
+        signed = np.einsum("ij,ij->i", x, np.cross(y, z)) / 6.0
         return np.asarray(np.abs(signed) if rule == "legacy" else signed)
 
     parts = volumes(top)
     volume = float(parts.sum())
     if not volume > 1e-14:
         raise node.fail(f"has the volume {volume:g}; turn its faces outward, or set inertia='shell' or 'convex'")
-    com = (parts[:, None] * (a + b + c + top)).sum(axis=0) / 4.0 / volume
+    com = (parts[:, None] * (triangles.sum(axis=0) + top)).sum(axis=0) / 4.0 / volume
     parts = volumes(com)  # "legacy" gives another sum from here, which is the one that counts
-    volume = float(parts.sum())
-    x, y, z = a - com, b - com, c - com
-    total = x + y + z
-    second = np.einsum("n,ni,nj->ij", parts / 20.0, total, total)
-    for corner in (x, y, z):
-        second = second + np.einsum("n,ni,nj->ij", parts / 20.0, corner, corner)
-    return Solid(volume, com, np.trace(second) * np.eye(3) - second)
+    return Solid(float(parts.sum()), com, _inertia(parts / 20.0, triangles, com))

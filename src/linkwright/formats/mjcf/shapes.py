@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,13 @@ def _shape(geom: Geom, meshes: Meshes) -> tuple[Any, Any, Pose, str] | None:
     if kind == "ellipsoid":
         # There is no such shape: a ball of the same volume.
         return "sphere", [float(np.cbrt(np.prod(size)))], geom.pose, ""
-    numbers: Floats = 2.0 * size if kind == "box" else np.array([size[0], *(2.0 * size[1:])])
-    return kind, numbers, geom.pose, ""
+    return kind, geom_sizes(kind, size, 2.0), geom.pose, ""
+
+
+def geom_sizes(kind: str, size: Sequence[float] | Floats, factor: float) -> Floats:
+    """The sizes of a geom from those of a shape (factor 1/2) or the other way round (2): lengths, but no radii."""
+    lengths = factor * np.asarray(size, dtype=np.float64)
+    return lengths if kind == "box" else np.array([size[0], *lengths[1:]])
 
 
 def _materials(root: Node) -> dict[str, Floats]:
