@@ -38,12 +38,6 @@ from linkwright.symbolic.recursive import Recursive, recursive
 from linkwright.symbolic.ring import Compiled
 from linkwright.text import first_few
 
-if TYPE_CHECKING:
-    from linkwright.symbolic.balance import Force
-    from linkwright.symbolic.equilibria import Equilibria
-    from linkwright.symbolic.linear import Linearisation, Point
-    from linkwright.symbolic.recursive import Recursive
-
 MOST = 10_000_000  # terms: some gigabytes
 _NEARLY = 2e-3  # radians: a right angle written as 1.57
 _SURE = 9  # coordinates below which every derivation is short

@@ -21,7 +21,7 @@ from linkwright.text import counted
 from linkwright.viewer.figure import Skeleton, body_colors, skeleton, sticks
 from linkwright.viewer.framing import View, box, outermost, view_of
 from linkwright.viewer.joints import anchors, joint_parts, stretched
-from linkwright.viewer.motion import Motion, along, checked, counted
+from linkwright.viewer.motion import Motion, along, checked
 from linkwright.viewer.parts import Part, bar, corners, solid
 
 MAX_BODIES = 2000

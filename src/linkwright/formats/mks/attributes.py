@@ -67,10 +67,10 @@ class Attributes:
                 return f"{key!r} takes no value; write the word alone"
             close = self._meant(key) or did_you_mean(key, labels) or self._all(labels)
             return f"{self.owner} has no attribute {item.key!r}{close}"
-        found = self._items.setdefault(key, [])
-        if len(found) >= (2 if key in _TWICE and key in labels else 1):
+        items = self._items.setdefault(key, [])
+        if len(items) >= (2 if key in _TWICE else 1):
             return f"{item.key!r} is there {'a third time' if key in _TWICE else 'twice'}; remove one"
-        found.append(item)
+        items.append(item)
         return ""
 
     def _meant(self, label: str) -> str:
@@ -99,19 +99,19 @@ class Attributes:
 
     def pair(self, key: str) -> tuple[Item, Item]:
         """The two items of a label that must be there twice."""
-        found = self._items.get(key, [])
-        if len(found) != 2:
-            raise Fault(self.at, f"{self.owner} needs {key} = ... twice; it is there {'once' if found else 'nowhere'}")
-        return found[0], found[1]
+        items = self._items.get(key, [])
+        if len(items) != 2:
+            raise Fault(self.at, f"{self.owner} needs {key} = ... twice; it is there {'once' if items else 'nowhere'}")
+        return items[0], items[1]
 
     def one_of(self, keys: Sequence[str]) -> Item:
         """The one item among labels of which exactly one must be there."""
-        found = sorted((self._items[key][0] for key in keys if key in self._items), key=lambda item: item.start)
-        if len(found) > 1 and found[1].label is not None:
-            raise Fault(found[1].label, f"{self.owner} has {found[0].key!r} already; keep one of the two")
-        if not found:
+        items = sorted((self._items[key][0] for key in keys if key in self._items), key=lambda item: item.start)
+        if len(items) > 1 and items[1].label is not None:
+            raise Fault(items[1].label, f"{self.owner} has {items[0].key!r} already; keep one of the two")
+        if not items:
             raise Fault(self.at, f"{self.owner} needs one of {either(list(keys))}")
-        return found[0]
+        return items[0]
 
 
 class Registry(Generic[T]):
@@ -143,17 +143,18 @@ class Registry(Generic[T]):
 
     def find(self, name: str) -> T | None:
         """The thing of this name, or None."""
-        found = self._things.get(name.lower())
-        return None if found is None else found[1]
+        return self._things[name.lower()][1] if name in self else None
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name.lower() in self._things
 
     def is_broken(self, name: str) -> bool:
         return name.lower() in self._broken
 
     def get(self, word: Word, what: str = "") -> T:
         """The thing of this name; the fault offers a close one."""
-        found = self._things.get(word.text.lower())
-        if found is not None:
-            return found[1]
+        if word.text in self:
+            return self._things[word.text.lower()][1]
         if self.is_broken(word.text):
             raise Fault
         hint = did_you_mean(word.text, self.names)

@@ -10,6 +10,7 @@ from linkwright.formats.mks.problems import Fault
 from linkwright.formats.mks.syntax import Word
 from linkwright.formats.mks.values import CONSTANTS, Given, Scope, Value
 from linkwright.mechanism.expression import Name
+from linkwright.text import shortened
 
 MAX_LETTERS = 1000
 
@@ -35,7 +36,7 @@ def symbolic(text: str, what: str = "this") -> Given:
 def _valued(text: str, what: str, scope: Scope, use: str) -> Given:
     if len(text) > MAX_LETTERS:
         raise FormatError(f"{what} has {len(text)} letters; {MAX_LETTERS} at most")
-    shown = repr(text.strip() if len(text) <= 60 else text[:57].strip() + "...")
+    shown = shortened(text.strip(), 60)
     line = f"PARAMETER x = {text};"
     try:
         check_nesting(line, 0, len(line))

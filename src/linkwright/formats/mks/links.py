@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.formats.mks.attributes import Attributes, Registry
 from linkwright.formats.mks.axes import turn_as_drawn, turned
 from linkwright.formats.mks.parser import Parsed
-from linkwright.formats.mks.places import Places
+from linkwright.formats.mks.places import Place, Places
 from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
 from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Statement, Word
 from linkwright.formats.mks.values import Numeric, Scope, Value
@@ -20,7 +20,8 @@ from linkwright.mechanism.builder_parts import Joint, Triad
 from linkwright.mechanism.expression import Call, Expression, Number
 from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.quantities import COORDINATES, joint_index
+from linkwright.mechanism.quantities import COORDINATES, POSITIONS, joint_index
+from linkwright.text import free_name, shortened
 
 DEGREE = math.pi / 180.0
 #: Kinds whose coordinates are all angles, so that their limits are.
@@ -54,16 +55,17 @@ class Links(Places):
         if self.unit == 1.0:
             return value
         if value.mixed is not None:
-            one, other = (self.problems.text[n.start : n.end].strip() for n in value.mixed)
-            text = f"{_short(one)} has a unit of angle, and {_short(other)} beside it has none; "
+            texts = (" ".join(self.problems.text[n.start : n.end].split()) for n in value.mixed)
+            one, other = (shortened(text, 60) for text in texts)
+            text = f"{one} has a unit of angle, and {other} beside it has none; "
             text += "give every term a unit (as 5 deg), or none and they are all in degrees"
             raise Fault(value.mixed[1], text)
         if value.angle:
             return value
         if value.number is not None:
             return Value(Number(value.number * self.unit), value.number * self.unit, True)
-        made = Call("mul", (value.expression, Number(self.unit)))
-        return Value(made, None, True, value.size + 2, value.depth + 1)
+        product = Call("mul", (value.expression, Number(self.unit)))
+        return Value(product, None, True, value.size + 2, value.depth + 1)
 
     # -- joints -------------------------------------------------------------------------------------------
     def read_joints(self) -> None:
@@ -148,7 +150,9 @@ class Links(Places):
 
     def hold_loose_bodies(self) -> None:
         """A free joint from ground to the first body of each group that no joint connects to ground."""
-        count = len(self.b._body_rows)
+        bodies = [p.triad.body for p in map(self.bodies.find, self.bodies.names) if p is not None]
+        bodies = sorted({x for x in bodies if x != self.b.ground}, key=lambda x: x.number)
+        count = len(bodies)
         group = list(range(count + 1))  # the last one is ground
 
         def root(k: int) -> int:
@@ -159,20 +163,17 @@ class Links(Places):
 
         for a, b in self.edges:
             group[root(a % (count + 1))] = root(b % (count + 1))
-        bodies = [p.triad.body for p in map(self.bodies.find, self.bodies.names) if p is not None]
-        for body in sorted((x for x in bodies if x.number >= 0), key=lambda x: x.number):
+        for body in bodies:
             if root(body.number) != root(count):
                 group[root(body.number)] = root(count)
-                names = (f"{body.name}_free{k if k > 1 else ''}" for k in range(1, len(group) + 2))
-                name = next(n for n in names if self.joints.find(n) is None)
-                self.b.joint("free", self.b.ground, body, name)
-                self.joints.put(Word(0, 0, name), Linked(self.b._joints[name]))
+                name = free_name(f"{body.name}_free", self.joints)
+                self.joints.put(Word(0, 0, name), Linked(self.b.joint("free", self.b.ground, body, name)))
 
     # -- gears and ties -----------------------------------------------------------------------------------
     def read_gears(self) -> None:
         names: Registry[bool] = Registry("gear", self.parsed.broken)
-        followers: dict[int, str] = {}
-        leaders: dict[int, int] = {}
+        followers: dict[str, str] = {}  # of joints, with the names of their gears
+        leaders: dict[str, str] = {}
 
         def gear(s: Statement) -> None:
             name = self.name(s)
@@ -182,14 +183,13 @@ class Links(Places):
             follower, leader = (self._one_coordinate(item, a.owner) for item in ends)
             if follower == leader:
                 raise Fault(ends[1].value, f"{a.owner} couples {follower.name!r} with itself; name two joints")
-            if follower.number in followers:
-                other = followers[follower.number]
+            if follower.name in followers:
+                other = followers[follower.name]
                 text = f"joint {follower.name!r} follows another in gear {other!r} already; keep one"
                 raise Fault(ends[0].value, text)
-            passed = circle(leaders, follower.number, leader.number)
+            passed = circle(leaders, follower.name, leader.name)
             if passed:
-                joints = list(self.b._joints)
-                text = f"joints follow each other in a circle, {' → '.join(joints[j] for j in passed)}; remove one gear"
+                text = f"joints follow each other in a circle, {' → '.join(passed)}; remove one gear"
                 raise Fault(ends[1].value, text)
             ratio, offset = a.get("ratio"), a.get("offset")
             r: Numeric = 1.0 if ratio is None else self.scope.numeric(ratio.value)
@@ -198,7 +198,7 @@ class Links(Places):
                 value = self.scope.value(offset.value)
                 o = self.scope.settled(self.angle(value) if follower.kind in ANGULAR else value, offset.value)
             self.b.mimic(follower, leader, r, o, name=name.text)
-            followers[follower.number], leaders[follower.number] = name.text, leader.number
+            followers[follower.name], leaders[follower.name] = name.text, leader.name
 
         self.each("gear", gear)
 
@@ -217,46 +217,41 @@ class Links(Places):
         if place is not None and self.joints.find(node.text) is None and not self.joints.is_broken(node.text):
             what = "triad" if self.bodies.find(node.text) is None else "body"
             raise Fault(node, f"{node.text!r} is a {what}, not a joint; name a joint")
-        found = self.joints.get(node, "joint").joint
-        if found is None:
+        joint = self.joints.get(node, "joint").joint
+        if joint is None:
             raise Fault(node, f"{node.text!r} is not a joint; name a joint")
-        return found
+        return joint
 
     def read_ties(self) -> None:
         self.each("rod line plane", self._tie, (self.joints,))
 
     def _tie(self, s: Statement) -> None:
-        what = s.head.text.lower().split()[-1]
-        if what == "rod":
-            self._rod(s)
-        else:
-            self._point_on(s, what)
-
-    def _rod(self, s: Statement) -> None:
-        name = self.name(s)
+        name, what = self.name(s), s.head.text.lower().split()[-1]
         self.joints.claim(name)
+        if what == "rod":
+            self._rod(s, name)
+        else:
+            self._point_on(s, name, what)
+        self.joints.put(name, Linked())
+
+    def _rod(self, s: Statement, name: Word) -> None:
         a = self.attributes(s, "rod", ("triad", "length"))
-        first, second = self._two(name, *a.pair("triad"), a.owner)
+        ends = a.pair("triad")
+        first, second = self.two_places(ends[0].value, ends[1].value, a.owner, name.text)
         item = a.need("length")
         value = self.scope.value(item.value)
         if not self.scope.now(value, item.value) > 0.0:
             raise Fault(item.value, f"the length of {a.owner} is not positive; two points that meet are a joint")
         self.b.rod(first, second, value.expression, name.text)
-        self.joints.put(name, Linked())
 
-    def _point_on(self, s: Statement, what: str) -> None:
-        name = self.name(s)
-        self.joints.claim(name)
+    def _point_on(self, s: Statement, name: Word, what: str) -> None:
         a = self.attributes(s, f"point on {what}", (what, "point"))
-        first, second = self._two(name, a.need(what), a.need("point"), a.owner)
+        first, second = self.two_places(a.need(what).value, a.need("point").value, a.owner, name.text)
         (self.b.point_on_line if what == "line" else self.b.point_on_plane)(first, second, name.text)
-        self.joints.put(name, Linked())
 
-    def _two(self, name: Word, first: Item, second: Item, owner: str) -> tuple[str, str]:
-        return self._two_places(name, first.value, second.value, owner)
-
-    def _two_places(self, name: Word, first: Node, second: Node, owner: str) -> tuple[str, str]:
-        a, b = (self.place_of(node, "triad", owner=owner, name=name.text) for node in (first, second))
+    def two_places(self, first: Node, second: Node, owner: str, name: str = "") -> tuple[str, str]:
+        """The names of two places on different bodies; those without a name get one of `name`."""
+        a, b = (self.place_of(node, "triad", owner=owner, name=name) for node in (first, second))
         if a.triad.body == b.triad.body:
             text = f"{owner} is between {a.name!r} and {b.name!r}, both on {a.triad.body.name!r}; name two bodies"
             raise Fault(second, text)
@@ -284,11 +279,25 @@ class Links(Places):
         value = self.scope.value(node, time=True)
         return (self.angle(value) if angle else value).expression
 
+    def place_or_joint(self, node: Dotted, parts: tuple[str, ...]) -> Place | Joint:
+        """What a coordinate is of: a place if it has a part of this name, or if no joint has the name."""
+        word = node.name
+        place, linked = self.places.find(word.text), self.joints.find(word.text)
+        if place is not None and (node.part.text.lower() in parts or linked is None):
+            return place
+        if linked is None:
+            if self.places.is_broken(word.text) or self.joints.is_broken(word.text):
+                raise Fault
+            hint = did_you_mean(word.text, [*self.places.names, *self.joints.names])
+            raise Fault(word, f"there is no body, triad or joint {word.text!r}{hint}")
+        return self.joint_of(word)
+
     def _drive_coordinate(self, name: Word, target: Dotted, law: Node) -> None:
         part = target.part.text.lower()
-        place, linked = self.places.find(target.name.text), self.joints.find(target.name.text)
-        if place is not None and (part in ("x", "y", "z") or linked is None):
-            if part not in ("x", "y", "z"):
+        joint = self.place_or_joint(target, POSITIONS)
+        if isinstance(joint, Place):
+            place = joint
+            if part not in POSITIONS:
                 text = f"{place.name!r} has the coordinates x, y and z, not {target.part.text!r}"
                 raise Fault(target.part, text)
             if place.triad.body == self.b.ground:
@@ -296,12 +305,6 @@ class Links(Places):
                 raise Fault(target.name, text)
             self.b.driver("absolute", place.name, self._law_of(law, angle=False), coordinate=part, name=name.text)
             return
-        if linked is None:
-            if self.places.is_broken(target.name.text) or self.joints.is_broken(target.name.text):
-                raise Fault
-            hint = did_you_mean(target.name.text, [*self.places.names, *self.joints.names])
-            raise Fault(target.name, f"there is no body, triad or joint {target.name.text!r}{hint}")
-        joint = self.joint_of(target.name)
         names = COORDINATES.get(joint.kind, ())
         if not names:
             text = f"joint {joint.name!r} is {joint.kind}: its coordinates cannot be driven one by one; "
@@ -309,8 +312,8 @@ class Links(Places):
         index = joint_index(joint.kind, part, 0)
         if index is None:
             raise Fault(target.part, f"joint {joint.name!r} is {joint.kind} and has {either(list(names))} to be driven")
-        made = self._law_of(law, angle=names[index].startswith("angle"))
-        self.b.driver("joint", joint, made, index=index, name=name.text)
+        prescribed = self._law_of(law, angle=names[index].startswith("angle"))
+        self.b.driver("joint", joint, prescribed, index=index, name=name.text)
 
     def _drive_between(self, name: Word, target: Applied, law: Node) -> None:
         what = target.function.text.lower()
@@ -330,11 +333,6 @@ class Links(Places):
                 argument = argument.name
             ends.append(argument)
             axes.append(axis)
-        first, second = self._two_places(name, ends[0], ends[1], owner)
-        made = self._law_of(law, angle=what == "angle")
-        self.b.driver(what, first, made, other=second, axes=(axes[0], axes[1]), name=name.text)  # type: ignore[arg-type]
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return repr(text if len(text) <= 60 else text[:57] + "...")
+        first, second = self.two_places(ends[0], ends[1], owner, name.text)
+        prescribed = self._law_of(law, angle=what == "angle")
+        self.b.driver(what, first, prescribed, other=second, axes=(axes[0], axes[1]), name=name.text)  # type: ignore[arg-type]

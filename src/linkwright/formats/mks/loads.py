@@ -9,7 +9,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes
 from linkwright.formats.mks.links import Links
 from linkwright.formats.mks.places import Place
-from linkwright.formats.mks.problems import Fault, did_you_mean, either
+from linkwright.formats.mks.problems import Fault, either
 from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Num, Statement, Vector, Word
 from linkwright.mechanism import laws
 from linkwright.mechanism.builder_parts import Joint
@@ -57,20 +57,13 @@ class Loads(Links):
         if isinstance(node, Applied):
             return self._distance(node)
         assert isinstance(node, Dotted)
-        part, word = node.part.text.lower(), node.name
-        place, linked = self.places.find(word.text), self.joints.find(word.text)
-        if place is not None and (part in POSITIONS + VELOCITIES or linked is None):
+        part, joint = node.part.text.lower(), self.place_or_joint(node, POSITIONS + VELOCITIES)
+        if isinstance(joint, Place):
             if part not in POSITIONS + VELOCITIES:
-                text = f"{place.name!r} has {either([*POSITIONS, *VELOCITIES])}, not {node.part.text!r}"
+                text = f"{joint.name!r} has {either([*POSITIONS, *VELOCITIES])}, not {node.part.text!r}"
                 raise Fault(node.part, text)
             rate = part in VELOCITIES
-            return Quantity("place", (place.name,), (VELOCITIES if rate else POSITIONS).index(part), rate)
-        if linked is None:
-            if self.places.is_broken(word.text) or self.joints.is_broken(word.text):
-                raise Fault
-            hint = did_you_mean(word.text, [*self.joints.names, *self.places.names])
-            raise Fault(word, f"there is no joint, body or triad {word.text!r}{hint}")
-        joint = self.joint_of(word)
+            return Quantity("place", (joint.name,), (VELOCITIES if rate else POSITIONS).index(part), rate)
         index = joint_index(joint.kind, part, 0)
         if index is not None:
             return Quantity("joint", (joint.name,), index)
@@ -88,24 +81,21 @@ class Loads(Links):
         what = node.function.text.lower()
         if len(node.arguments) != 2:
             raise Fault(node.function, f"{what} is between two triads, not {len(node.arguments)}")
-        a, b = (self.place_of(x, "triad") for x in node.arguments)
-        if a.triad.body == b.triad.body:
-            text = f"{what} is between {a.name!r} and {b.name!r}, both on {a.triad.body.name!r}; name two bodies"
-            raise Fault(node.arguments[1], text)
-        return Quantity("distance", (a.name, b.name), 0, what == "distance_rate")
+        return Quantity("distance", self.two_places(*node.arguments, what), 0, what == "distance_rate")
 
     def _is_angle(self, quantity: Quantity) -> bool:
         """Whether a quantity or its rate is an angle."""
         if quantity.kind == "place":
             return quantity.rate and quantity.index >= 3
-        return quantity.kind == "joint" and turns(self.b._joints[quantity.of[0]].kind, quantity.index)
+        linked = self.joints.find(quantity.of[0]) if quantity.kind == "joint" else None
+        return linked is not None and linked.joint is not None and turns(linked.joint.kind, quantity.index)
 
     def law(self, node: Node) -> Expression:
         """An expression of TIME, parameters and quantities."""
-        made = self.scope.value(node, time=True, measure=self.quantity).expression
+        expression = self.scope.value(node, time=True, measure=self.quantity).expression
         if self.unit != 1.0:
             self._check_units(node)
-        return made
+        return expression
 
     def _check_units(self, node: Node) -> None:
         """Where plain angles are in degrees, refuse one beside a coordinate, which is in radians, without its unit."""
@@ -151,7 +141,7 @@ class Loads(Links):
 
     def _on_joint(self, a: Attributes, head: str, name: str) -> None:
         self._refuse(a, ("length", "force", "torque", "axes", "reaction"), "that acts on a joint")
-        joint, index = self._coordinate(a.need("joint"), a.owner)
+        joint, index = self._coordinate(a.need("joint"))
         angular = turns(joint.kind, index)
         if head in ("spring", "stop") and not KINDS[joint.kind].paired:
             text = f"{a.owner} needs a coordinate; joint {joint.name!r} is {joint.kind} and has rates alone"
@@ -178,7 +168,7 @@ class Loads(Links):
     def _between(self, a: Attributes, head: str, name: Word) -> None:
         self._refuse(a, ("rest", "force", "torque", "axes", "reaction"), "between two triads")
         ends = a.pair("triad")
-        first, second = self._two_places(name, ends[0].value, ends[1].value, a.owner)
+        first, second = self.two_places(ends[0].value, ends[1].value, a.owner, name.text)
         if head == "stop":
             self._stop(a, False, lambda low, high, k, c: self.b.bumper(first, second, low, high, k, c, name=name.text))
             return
@@ -203,7 +193,7 @@ class Loads(Links):
         if axes is not None:
             # The builder takes names that mean kinds of axes for these, and a triad for itself.
             plain = isinstance(axes.value, Word) and not axes.value.quoted and axes.value.text.lower() == "ground"
-            of = "ground" if plain else self._handed(self.place_of(axes.value, "triad"))
+            of = "ground" if plain else self.place_of(axes.value, "triad").part
         other = None
         if reaction is not None:
             back = self.place_of(reaction.value, "body or triad")
@@ -215,10 +205,6 @@ class Loads(Links):
             text = f"{a.owner} acts on ground, which stays where it is; name a triad of a body that moves"
             raise Fault(a.need("triad").value, text)
         self.b.applied_wrench(place.name, *vectors, axes=of, reaction=other, name=name.text)
-
-    def _handed(self, place: Place) -> Any:
-        """A place as the builder's own object."""
-        return self.b._triads[place.name] if place.name in self.b._triads else self.b._bodies[place.name]
 
     def _refuse(self, a: Attributes, keys: tuple[str, ...], what: str) -> None:
         for key in keys:
@@ -234,7 +220,7 @@ class Loads(Links):
             raise Fault(node, "expected 3 numbers or laws in parentheses")
         return node.values or [self.law(entry) for entry in node.entries]
 
-    def _coordinate(self, item: Item, owner: str) -> tuple[Joint, int]:
+    def _coordinate(self, item: Item) -> tuple[Joint, int]:
         """The joint and the number of its coordinate that `joint = hinge` or `joint = hinge.angle` names."""
         node = item.value
         joint = self.joint_of(node.name if isinstance(node, Dotted) else node)
@@ -268,9 +254,9 @@ class Loads(Links):
 
     def _needed(self, a: Attributes, key: str) -> Expression:
         a.need(key)
-        made = self._number(a, key)
-        assert made is not None
-        return made
+        number = self._number(a, key)
+        assert number is not None
+        return number
 
     def _spring(self, a: Attributes, x: Name, v: Name, rest: Expression | float) -> Expression:
         damping = self._number(a, "damping")
@@ -280,9 +266,6 @@ class Loads(Links):
         lower, upper = (self._number(a, key, angle=angular) for key in ("lower", "upper"))
         damping = self._number(a, "damping")
         make(lower, upper, self._needed(a, "stiffness"), 0.0 if damping is None else damping)
-
-    def _is_on_ground(self, name: Word) -> bool:
-        return self.place_of(name).triad.body == self.b.ground
 
     # -- how motion begins ----------------------------------------------------------------------------------
     def read_initial(self) -> None:
@@ -297,8 +280,6 @@ class Loads(Links):
             if isinstance(label, Applied) and label.function.text.lower() not in ("distance", "distance_rate"):
                 raise Fault(label.function, f"{label.function.text!r} has no initial value; there is distance(a, b)")
             quantity = self.quantity(label)
-            if isinstance(label, Dotted) and quantity.kind == "place" and self._is_on_ground(label.name):
-                raise Fault(label, f"{quantity.of[0]!r} is on ground and stays where it is; name another")
             value = self.scope.value(item.value)
             value = self.angle(value) if self._is_angle(quantity) else value
             self.scope.now(value, item.value)

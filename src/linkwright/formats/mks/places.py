@@ -20,8 +20,10 @@ from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.builder_parts import Body, Triad
 from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults
+from linkwright.mechanism.description import GROUND_NAMES
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.frames import are_parallel, axes_of, axis_frame
+from linkwright.text import free_name
 
 Array = Any  # of floats, or of floats and expressions
 POSE = ("origin", "pqr", "h", "f", "axes")
@@ -35,6 +37,11 @@ class Place:
     name: str
     triad: Triad
 
+    @property
+    def part(self) -> Body | Triad:
+        """The body or triad as the builder takes it."""
+        return self.triad.body if self.triad.name is None else self.triad
+
 
 @dataclass(eq=False)
 class Pose:
@@ -42,7 +49,7 @@ class Pose:
 
     r: Array
     p: Array
-    given: bool = False  # whether anything of it is written
+    written: bool = False  # whether anything of it is
 
 
 class Places:
@@ -107,8 +114,7 @@ class Places:
             r = self._literal(axes.value, a.owner)
         else:
             r = self._directions(a)
-        given = any(key in a for key in POSE)
-        return Pose(r, p, given)
+        return Pose(r, p, any(key in a for key in POSE))
 
     def _vectors(self, node: Node, what: str) -> list[list[Numeric]]:
         if not isinstance(node, Listed) or len(node.entries) != 3:
@@ -178,8 +184,9 @@ class Places:
         taken = {s.name.text.lower() for s in self.parsed.statements if s.name is not None}
         # A first ground that is moved is a frame on ground like any other; ground itself needs a name then.
         first = grounds[0] if grounds and not self._is_moved(grounds[0]) else None
-        spare = next(n for n in ("ground", "world", "universe", "the ground") if n not in taken)
-        self.b = Builder(self._model_name(), ground=spare if first is None or first.name is None else first.name.text)
+        spare = next(name for name in GROUND_NAMES if name not in taken)
+        title = self.parsed.name.text if self.parsed.name is not None else "mechanism"
+        self.b = Builder(title, ground=spare if first is None or first.name is None else first.name.text)
         self.ground = self.b.ground
         for parameter, value in self.scope.values.items():
             self.b.parameter(parameter, value)
@@ -199,9 +206,6 @@ class Places:
         except Fault:
             return False
         return is_bound(pose.r) or is_bound(pose.p) or not np.array_equal(pose.r, np.eye(3)) or bool(np.any(pose.p))
-
-    def _model_name(self) -> str:
-        return self.parsed.name.text if self.parsed.name is not None else "mechanism"
 
     def _ground_or_body(self, s: Statement) -> None:
         name = self.name(s)
@@ -245,14 +249,14 @@ class Places:
         if centre is not None:
             if "com" in a:
                 raise Fault(centre, f"{a.owner} has both a center of gravity and a com; keep one")
-            if not pose.given:
+            if not pose.written:
                 pose = Pose(pose.r, self._array(self.scope.vector(centre.value, 3)), True)
         mass, com, inertia = self._weights(a, pose)
-        if "unphysical" in a.flags and not is_bound(inertia):
-            self.unphysical[len(self.b._body_rows)] = np.array(inertia)
-            inertia = [0.0] * 6
-        body = self.b.body(name.text, mass, com, inertia)
-        if pose.given:
+        unphysical = "unphysical" in a.flags and not is_bound(inertia)
+        body = self.b.body(name.text, mass, com, [0.0] * 6 if unphysical else inertia)
+        if unphysical:
+            self.unphysical[body.number] = np.array(inertia)
+        if pose.written:
             self.b.place(body, pose.p, rotation=pose.r)
             values = self._now(list(pose.r.reshape(-1))), self._now(list(pose.p))
             self.drawn[body.number] = np.array(values[0]).reshape(3, 3), np.array(values[1])
@@ -266,11 +270,11 @@ class Places:
     def _weights(self, a: Attributes, pose: Pose) -> tuple[Numeric, Any, Any]:
         """Mass, centre of mass in the body's frame, and inertia."""
         mass: Numeric = 0.0
-        given, centre, com = a.get("mass"), a.get("center of gravity"), a.get("com")
-        if given is not None:
-            mass = self.scope.numeric(given.value)
+        weight, centre, com = a.get("mass"), a.get("center of gravity"), a.get("com")
+        if weight is not None:
+            mass = self.scope.numeric(weight.value)
             if self._now([mass])[0] < 0.0:
-                raise Fault(given.value, f"the mass of {a.owner} is negative; give 0 or more")
+                raise Fault(weight.value, f"the mass of {a.owner} is negative; give 0 or more")
         at: Any = np.zeros(3)
         if com is not None:
             at = self.scope.vector(com.value, 3)
@@ -323,8 +327,7 @@ class Places:
         """The body or triad that a value names, or one without a name, which gets that of its owner."""
         if isinstance(node, Group) and name:
             a = Attributes(f"a triad of {owner}", node, node.items, self.problems, ("associated body", *POSE))
-            names = (f"{name}_place{k if k > 1 else ''}" for k in range(1, len(self.places.names) + 3))
-            word = Word(node.start, node.end, next(n for n in names if self.places.find(n) is None))
+            word = Word(node.start, node.end, free_name(f"{name}_place", self.places))
             self.places.claim(word)
             place = Place(word.text, self._on_body(a, word.text))
             self.places.put(word, place)
