@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,21 @@ from linkwright.errors import FormatError
 from linkwright.formats.files import finite_arithmetic
 from linkwright.mechanism.description import Description
 
-#: The endings that are read, the longest first where one ends in another.
-ENDINGS = (".mks", ".urdf", ".dh.toml", ".sdf", ".world", ".xacro", ".xml", ".mjcf")
+#: The formats by ending; of `.xml`, the outermost element says which.
+_BY_ENDING = {
+    ".mks": "mks",
+    ".urdf": "urdf",
+    ".dh.toml": "dh",
+    ".sdf": "sdf",
+    ".world": "sdf",
+    ".xacro": "xacro",
+    ".xml": "",
+    ".mjcf": "mjcf",
+}
+ENDINGS = tuple(_BY_ENDING)
 _BY_ROOT = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf", "mujocoinclude": "mjcf"}
+#: The modules of readers that are not called as their format is; the function is read_FORMAT.
+_MODULES = {"mks": "mks.reader", "sdf": "sdf.reader", "mjcf": "mjcf.reader"}
 
 
 def read(path: str | Path, **options: Any) -> Description:
@@ -23,7 +36,7 @@ def read(path: str | Path, **options: Any) -> Description:
     """
     file = str(path)
     check_file(path)
-    reader = _reader(path, file)
+    reader = _reader(format_of(path))
     known = [p.name for p in inspect.signature(reader).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for option in options:
         if option not in known:
@@ -47,15 +60,15 @@ def format_of(path: str | Path) -> str:
     ending = next((e for e in ENDINGS if name.endswith(e)), None)
     if ending is None:
         raise FormatError(_why_unread(Path(path).suffix), file=str(path))
-    if ending == ".xml":
-        from linkwright.formats.xml import root_tag
+    if ending != ".xml":
+        return _BY_ENDING[ending]
+    from linkwright.formats.xml import root_tag  # lxml is slow to import
 
-        tag = root_tag(path)
-        if tag not in _BY_ROOT:
-            text = f"its outermost element is <{tag[:80]}>; <mujoco> (MJCF), <robot> (URDF) and <sdf> are read"
-            raise FormatError(text, file=str(path))
-        return _BY_ROOT[tag]
-    return {".dh.toml": "dh", ".world": "sdf", ".mjcf": "mjcf"}.get(ending, ending[1:])
+    tag = root_tag(path)
+    if tag not in _BY_ROOT:
+        text = f"its outermost element is <{tag[:80]}>; <mujoco> (MJCF), <robot> (URDF) and <sdf> are read"
+        raise FormatError(text, file=str(path))
+    return _BY_ROOT[tag]
 
 
 def _why_unread(suffix: str) -> str:
@@ -66,20 +79,8 @@ def _why_unread(suffix: str) -> str:
     return f"{what} not read as a model; the ending says the format: {', '.join(ENDINGS)}"
 
 
-def _reader(path: str | Path, file: str) -> Callable[..., Description]:
-    """Readers are imported when needed: XML is slow to import."""
-    sort = format_of(path)
-    reader: Callable[..., Description]
-    if sort == "urdf":
-        from linkwright.formats.urdf import read_urdf as reader
-    elif sort == "dh":
-        from linkwright.formats.dh import read_dh as reader
-    elif sort == "mks":
-        from linkwright.formats.mks.reader import read_mks as reader
-    elif sort == "sdf":
-        from linkwright.formats.sdf.reader import read_sdf as reader
-    elif sort == "xacro":
-        from linkwright.formats.xacro import read_xacro as reader
-    else:
-        from linkwright.formats.mjcf.reader import read_mjcf as reader
+def _reader(name: str) -> Callable[..., Description]:
+    """The reader of a format, imported when it is needed: lxml and lark are slow to import."""
+    module = import_module(f"linkwright.formats.{_MODULES.get(name, name)}")
+    reader: Callable[..., Description] = getattr(module, f"read_{name}")
     return reader

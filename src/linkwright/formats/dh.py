@@ -22,7 +22,7 @@ from linkwright.formats.files import MAX_BYTES, read_bytes
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.builder_parts import packed_inertia
-from linkwright.mechanism.description import Description
+from linkwright.mechanism.description import Description, with_rows
 from linkwright.mechanism.expression import FUNCTIONS, Call, Expression, Name, Number
 from linkwright.mechanism.frames import snapped
 
@@ -197,12 +197,7 @@ def _checked_inertia(row: dict[str, Any]) -> Any:
 def _with_measured(d: Description, table: list[dict[str, Any]]) -> Description:
     """The description with the inertias that its rows call unphysical."""
     measured = {k: packed_inertia(row["inertia"], row["name"]) for k, row in enumerate(table) if row["unphysical"]}
-    if not measured:
-        return d
-    inertia = np.array(d.inertia)
-    for k, packed in measured.items():
-        inertia[k] = packed
-    return replace(d, inertia=inertia)
+    return replace(d, inertia=with_rows(d.inertia, measured)) if measured else d
 
 
 def _is_zero(x: float | Expression) -> bool:

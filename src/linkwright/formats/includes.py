@@ -26,6 +26,7 @@ from typing import Any
 from linkwright.errors import FormatError, ModelError
 from linkwright.formats.files import MAX_BYTES, read_bytes
 from linkwright.formats.xml import MAX_ELEMENTS, Budget, parse_bytes
+from linkwright.text import shortened
 
 MAX_FILES = 1000
 MAX_DEPTH = 32
@@ -86,9 +87,9 @@ class Folder:
         path = self.find(name, element, base=base)
         if path in self._stack:
             ring = " → ".join(one.name for one in [*self._stack[self._stack.index(path) :], path])
-            raise self._fail(f"{_shown(name)} includes itself: {ring}; remove one of these includes", element, name)
+            raise self._fail(f"{shortened(name)} includes itself: {ring}; remove one of these includes", element, name)
         if len(self._stack) >= MAX_DEPTH:
-            text = f"{_shown(name)} is included more than {MAX_DEPTH} files deep; flatten the files"
+            text = f"{shortened(name)} is included more than {MAX_DEPTH} files deep; flatten the files"
             raise self._fail(text, element, name)
         data = self._bytes(path, name, element, MAX_BYTES)
         self._stack.append(path)
@@ -113,66 +114,53 @@ class Folder:
 
     def find(self, name: str, element: Any = None, *, base: str | os.PathLike[str] | None = None) -> Path:
         """The real path of a file that the model names; `base` is a folder to look in first (meshdir), as text."""
-        tried = [self._joined(base, name)] if base is not None and str(base) else [name]
-        outside, shown = False, _shown(name)
-        for start in dict.fromkeys((self.here, *self._roots)):
-            for one in tried:
-                if not one or "\0" in one:
-                    raise self._fail(f"names the file {shown}, which no file can be called", element, name)
-                # On the way, only folders that may be read are passed: nothing outside is even looked at.
-                if _is_absolute(one) and not self._inside(Path(os.path.normpath(one))):
-                    outside = True
-                    continue
-                lexical = Path(os.path.normpath(start / one))
-                if not self._inside(lexical):
-                    outside = True
-                    continue
-                real = Path(os.path.realpath(lexical))
-                if not self._inside(real):
-                    outside = True
-                    continue
-                if self._regular(real, name, element):
-                    return real
+        path = os.path.join(base, name) if base is not None and str(base) and not _is_absolute(name) else name
+        outside, shown = False, shortened(name)
+        if not path or "\0" in path:
+            raise self._fail(f"names the file {shown}, which no file can be called", element, name)
+        folders = tuple(dict.fromkeys((self.here, *self._roots)))
+        for folder in folders:
+            # Drives and shares of other systems are no paths here. Links are followed from allowed places only, so
+            # that nothing outside is even looked at.
+            lexical = Path(os.path.normpath(path if _is_absolute(path) else folder / path))
+            real = Path(os.path.realpath(lexical)) if self._inside(lexical) else lexical
+            if not self._inside(real):
+                outside = True
+            elif self._regular(real, name, element):
+                return real
         if outside:
             how = "an absolute path" if _is_absolute(name) else "a path that leads there by '..' or a link"
             text = f"names the file {shown}, outside of the model's folder ({how}); if it is to be trusted, name its "
             text += "folder: lw.load(..., folders=[...]), or linkwright convert --folder"
             raise self._fail(text, element, name)
-        where = ", ".join(map(str, dict.fromkeys((self.here, *self._roots))))
+        where = ", ".join(map(str, folders))
         raise self._fail(f"names the file {shown}, which is not in {where}", element, name)
-
-    def _joined(self, base: str | os.PathLike[str], name: str) -> str:
-        return name if _is_absolute(name) else os.path.join(base, name)
 
     def _inside(self, path: Path) -> bool:
         return any(path == root or root in path.parents for root in self._roots)
 
     def _regular(self, path: Path, name: str, element: Any) -> bool:
-        shown = _shown(name)
         try:
             mode = os.stat(path).st_mode
         except OSError:
             return False
-        if stat.S_ISREG(mode):
-            return True
-        if stat.S_ISDIR(mode):
-            return False
-        raise self._fail(f"names {shown}, which is a device or a pipe; only plain files are read", element, name)
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            text = f"names {shortened(name)}, which is a device or a pipe; only plain files are read"
+            raise self._fail(text, element, name)
+        return stat.S_ISREG(mode)
 
     def _bytes(self, path: Path, name: str, element: Any, most: int) -> bytes:
         self._files += 1
         if self._files > MAX_FILES:
-            text = f"names more than {MAX_FILES} files in all (the last is {_shown(name)}); a model never needs so many"
+            text = (
+                f"names more than {MAX_FILES} files in all (the last is {shortened(name)}); a model never needs so many"
+            )
             raise self._fail(text, element, name)
         return read_bytes(path, most)
 
     def _fail(self, message: str, element: Any, name: str) -> FormatError:
         line = None if element is None else element.sourceline
         return FormatError(message, file=self.file, line=line, element=name)
-
-
-def _shown(name: str) -> str:
-    return repr(name if len(name) <= 200 else f"{name[:200]}…")
 
 
 def _is_absolute(name: str) -> bool:

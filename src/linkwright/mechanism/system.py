@@ -47,9 +47,22 @@ class System:
     dt: float | None = None
 
 
-#: The settings of each kind of analysis, by the names of a model file; what is in none of these serves all.
-_OF_SIMULATION = {"method": "method", "rtol": "relative tolerance", "atol": "absolute tolerance", "dt": "step"}
-_OF_NEWTON = {"newton_tolerance": "newton tolerance", "constraint_tolerance": "constraint tolerance"}
+#: What the settings that are numbers are called in a model file.
+LABELS = {
+    "start": "starting time",
+    "end": "ending time",
+    "interval": "print interval",
+    "lu_tolerance": "lu tolerance",
+    "rtol": "relative tolerance",
+    "atol": "absolute tolerance",
+    "dt": "step",
+    "assembly_tolerance": "assembly tolerance",
+    "newton_tolerance": "newton tolerance",
+    "constraint_tolerance": "constraint tolerance",
+}
+#: The settings of each kind of analysis; what is in none of these serves all.
+_OF_SIMULATION = ("method", "rtol", "atol", "dt")
+_OF_NEWTON = ("newton_tolerance", "constraint_tolerance", "freedom")
 
 
 def idle_settings(system: System, kind: str, freedom: str | None = None) -> list[str]:
@@ -60,13 +73,12 @@ def idle_settings(system: System, kind: str, freedom: str | None = None) -> list
     simulates, follows = kind == "dynamic", kind in ("kinematic", "inverse dynamic")
     idle: dict[str, str] = {}
     if not simulates:
-        idle |= {name: f"{label} is for dynamic analysis" for name, label in _OF_SIMULATION.items()}
+        idle |= {name: f"{LABELS.get(name, name)} is for dynamic analysis" for name in _OF_SIMULATION}
     elif system.method in FIXED_STEP_METHODS or system.dt is not None:
         for name in ("rtol", "atol"):
-            idle[name] = f"{_OF_SIMULATION[name]} is for methods that choose their steps, and this one has a step"
+            idle[name] = f"{LABELS[name]} is for methods that choose their steps, and this one has a step"
     if not follows:
-        idle |= {name: f"{label} is for kinematic analysis" for name, label in _OF_NEWTON.items()}
-        idle["freedom"] = "freedom is for kinematic analysis"
+        idle |= {name: f"{LABELS.get(name, name)} is for kinematic analysis" for name in _OF_NEWTON}
     if not follows or (freedom or system.freedom) != "pivoting":
         idle["lu_tolerance"] = "lu tolerance is for kinematic analysis with freedom = pivoting"
     return [f"{idle[name]}; it does nothing here" for name in changed if name in idle]

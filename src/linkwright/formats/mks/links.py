@@ -15,8 +15,10 @@ from linkwright.formats.mks.places import Place, Places
 from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
 from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Statement, Word
 from linkwright.formats.mks.values import Numeric, Scope, Value
+from linkwright.formats.mks.vocabulary import JOINT_WORDS
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder_parts import Joint, Triad
+from linkwright.mechanism.description import LOSSES
 from linkwright.mechanism.expression import Call, Expression, Number
 from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.kinds import KINDS
@@ -26,8 +28,8 @@ from linkwright.text import free_name, shortened
 DEGREE = math.pi / 180.0
 #: Kinds whose coordinates are all angles, so that their limits are.
 ANGULAR = ("revolute", "screw", "universal")
+#: The limits of a joint by label: what the builder calls them. The description adds "_limit" to the last two.
 LIMITS = {"lower": "lower", "upper": "upper", "velocity limit": "velocity", "effort limit": "effort"}
-LOSSES = ("damping", "friction", "armature")
 FLAGS = ("cut", "passive", "actuated", "exact", "lossless")
 
 
@@ -46,8 +48,11 @@ class Links(Places):
         self.unit = 1.0  # radians in the unit of plain angles
         self.joints: Registry[Linked] = Registry("joint or tie", parsed.broken)
         self.edges: list[tuple[int, int]] = []  # bodies that joints hold together in the tree
-        self.lossless: dict[int, dict[str, float]] = {}
+        self.lossless: dict[int, dict[str, float]] = {}  # damping and friction that do not act, by joint
         self.drivers: Registry[bool] = Registry("driver or force", parsed.broken)
+        self.gears: Registry[bool] = Registry("gear", parsed.broken)
+        self.gear_of: dict[str, str] = {}  # the gear of every follower
+        self.leaders: dict[str, str] = {}  # the leader of every follower
 
     # -- angles -------------------------------------------------------------------------------------------
     def angle(self, value: Value) -> Value:
@@ -68,17 +73,13 @@ class Links(Places):
         return Value(product, None, True, value.size + 2, value.depth + 1)
 
     # -- joints -------------------------------------------------------------------------------------------
-    def read_joints(self) -> None:
-        self.each("joint", self._joint, (self.joints,))
-
-    def _joint(self, s: Statement) -> None:
+    def read_joint(self, s: Statement) -> None:
         assert s.kind is not None
         name = self.name(s)
         self.joints.claim(name)
-        kind = s.kind.text.lower()
-        kind = {"translational": "prismatic", "translation": "prismatic"}.get(kind, kind)
+        kind = JOINT_WORDS[s.kind.text.lower()]
         pitch = ("pitch",) if kind == "screw" else ()
-        a = self.attributes(s, "joint", ("triad", *pitch, *LIMITS, *LOSSES), FLAGS)
+        a = self.attributes(s, "joint", ("triad", *pitch, *LIMITS, *LOSSES, "armature"), FLAGS)
         first, second = a.pair("triad")
         i, j = self.side(first, a.owner), self.side(second, a.owner)
         if i.body == j.body:
@@ -86,13 +87,12 @@ class Links(Places):
         if "exact" not in a.flags:
             j = self._agreeing(kind, i, j)
         options = self._joint_options(a, kind)
-        held: dict[str, float] = {}
+        idle: dict[str, float] = {}
         if "lossless" in a.flags:
-            held = {key: options.pop(key) for key in LOSSES[:2] if key in options}
+            idle = {key: options.pop(key) for key in LOSSES if key in options}
         joint = self.b.joint(kind, i, j, name.text, **options)
         self.joints.put(name, Linked(joint))
-        if held:
-            self.lossless[joint.number] = held
+        self.lossless[joint.number] = idle
         if "cut" not in a.flags:
             self.edges.append((i.body.number, j.body.number))
 
@@ -122,7 +122,7 @@ class Links(Places):
         for key in ("velocity", "effort"):
             if options.get(key, 0.0) < 0.0:
                 raise Fault(a.need(f"{key} limit").value, f"the {key} limit of {a.owner} is negative; give 0 or more")
-        for key in LOSSES:
+        for key in (*LOSSES, "armature"):
             item = a.get(key)
             if item is not None:
                 value = self.scope.value(item.value)
@@ -170,37 +170,30 @@ class Links(Places):
                 self.joints.put(Word(0, 0, name), Linked(self.b.joint("free", self.b.ground, body, name)))
 
     # -- gears and ties -----------------------------------------------------------------------------------
-    def read_gears(self) -> None:
-        names: Registry[bool] = Registry("gear", self.parsed.broken)
-        followers: dict[str, str] = {}  # of joints, with the names of their gears
-        leaders: dict[str, str] = {}
-
-        def gear(s: Statement) -> None:
-            name = self.name(s)
-            names.put(name, True)
-            a = self.attributes(s, "gear", ("joint", "ratio", "offset"))
-            ends = a.pair("joint")
-            follower, leader = (self._one_coordinate(item, a.owner) for item in ends)
-            if follower == leader:
-                raise Fault(ends[1].value, f"{a.owner} couples {follower.name!r} with itself; name two joints")
-            if follower.name in followers:
-                other = followers[follower.name]
-                text = f"joint {follower.name!r} follows another in gear {other!r} already; keep one"
-                raise Fault(ends[0].value, text)
-            passed = circle(leaders, follower.name, leader.name)
-            if passed:
-                text = f"joints follow each other in a circle, {' → '.join(passed)}; remove one gear"
-                raise Fault(ends[1].value, text)
-            ratio, offset = a.get("ratio"), a.get("offset")
-            r: Numeric = 1.0 if ratio is None else self.scope.numeric(ratio.value)
-            o: Numeric = 0.0
-            if offset is not None:
-                value = self.scope.value(offset.value)
-                o = self.scope.settled(self.angle(value) if follower.kind in ANGULAR else value, offset.value)
-            self.b.mimic(follower, leader, r, o, name=name.text)
-            followers[follower.name], leaders[follower.name] = name.text, leader.name
-
-        self.each("gear", gear)
+    def read_gear(self, s: Statement) -> None:
+        name = self.name(s)
+        self.gears.put(name, True)
+        a = self.attributes(s, "gear", ("joint", "ratio", "offset"))
+        ends = a.pair("joint")
+        follower, leader = (self._one_coordinate(item, a.owner) for item in ends)
+        if follower == leader:
+            raise Fault(ends[1].value, f"{a.owner} couples {follower.name!r} with itself; name two joints")
+        if follower.name in self.gear_of:
+            other = self.gear_of[follower.name]
+            text = f"joint {follower.name!r} follows another in gear {other!r} already; keep one"
+            raise Fault(ends[0].value, text)
+        passed = circle(self.leaders, follower.name, leader.name)
+        if passed:
+            text = f"joints follow each other in a circle, {' → '.join(passed)}; remove one gear"
+            raise Fault(ends[1].value, text)
+        ratio, offset = a.get("ratio"), a.get("offset")
+        r: Numeric = 1.0 if ratio is None else self.scope.numeric(ratio.value)
+        o: Numeric = 0.0
+        if offset is not None:
+            value = self.scope.value(offset.value)
+            o = self.scope.settled(self.angle(value) if follower.kind in ANGULAR else value, offset.value)
+        self.b.mimic(follower, leader, r, o, name=name.text)
+        self.gear_of[follower.name], self.leaders[follower.name] = name.text, leader.name
 
     def _one_coordinate(self, item: Item, owner: str) -> Joint:
         joint = self.joint_of(item.value)
@@ -222,10 +215,7 @@ class Links(Places):
             raise Fault(node, f"{node.text!r} is not a joint; name a joint")
         return joint
 
-    def read_ties(self) -> None:
-        self.each("rod line plane", self._tie, (self.joints,))
-
-    def _tie(self, s: Statement) -> None:
+    def read_tie(self, s: Statement) -> None:
         name, what = self.name(s), s.head.text.lower().split()[-1]
         self.joints.claim(name)
         if what == "rod":
@@ -258,10 +248,7 @@ class Links(Places):
         return a.name, b.name
 
     # -- drivers ------------------------------------------------------------------------------------------
-    def read_drivers(self) -> None:
-        self.each("driver", self._driver)
-
-    def _driver(self, s: Statement) -> None:
+    def read_driver(self, s: Statement) -> None:
         name = self.name(s)
         self.drivers.put(name, True)
         if len(s.items) != 1:

@@ -117,10 +117,7 @@ class Loads(Links):
                     raise Fault(other, text)
 
     # -- forces -------------------------------------------------------------------------------------------
-    def read_forces(self) -> None:
-        self.each(HEADS, self._force)
-
-    def _force(self, s: Statement) -> None:
+    def read_force(self, s: Statement) -> None:
         name, head = self.name(s), s.head.text.lower()
         self.drivers.put(name, True)
         a = self.attributes(s, head, _LABELS[head])
@@ -268,10 +265,7 @@ class Loads(Links):
         make(lower, upper, self._needed(a, "stiffness"), 0.0 if damping is None else damping)
 
     # -- how motion begins ----------------------------------------------------------------------------------
-    def read_initial(self) -> None:
-        self.each("initial", self._initial)
-
-    def _initial(self, s: Statement) -> None:
+    def read_initial(self, s: Statement) -> None:
         for item in s.items:
             label = item.label
             if not isinstance(label, Dotted | Applied):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -16,7 +17,8 @@ from linkwright.base.locks import Lock
 from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
 from linkwright.formats.mks.scanner import scan
 from linkwright.formats.mks.syntax import MAX_NAME, Maker, Statement, Word
-from linkwright.formats.mks.vocabulary import meant
+from linkwright.formats.mks.vocabulary import JOINT_WORDS, meant
+from linkwright.text import shortened
 
 MAX_NESTING = 100
 MAX_POWERS = 2000  # in one statement
@@ -29,17 +31,7 @@ HEADS = (
     "BODY",
     "TRIAD",
     "MARKER",
-    "REVOLUTE JOINT",
-    "TRANSLATIONAL JOINT",
-    "TRANSLATION JOINT",
-    "PRISMATIC JOINT",
-    "CYLINDRICAL JOINT",
-    "UNIVERSAL JOINT",
-    "SPHERICAL JOINT",
-    "PLANAR JOINT",
-    "SCREW JOINT",
-    "FIXED JOINT",
-    "FREE JOINT",
+    *(f"{word.upper()} JOINT" for word in JOINT_WORDS),
     "ROD",
     "POINT ON LINE",
     "POINT ON PLANE",
@@ -132,11 +124,11 @@ def parse(problems: Problems) -> Parsed:
         k = bisect_left(stops, at + 1)
         end = stops[k] if k < len(stops) else len(text)
         try:
-            made = scan(text, at, end)
-            if made is None:
+            statement = scan(text, at, end)
+            if statement is None:
                 check_nesting(text, at, end)
-                made = parsed_by_grammar(text, at, end)
-            parsed.statements.append(made)
+                statement = parsed_by_grammar(text, at, end)
+            parsed.statements.append(statement)
             at = end
         except UnexpectedInput as error:
             at = _recovered(text, at, end, error, problems, parsed)
@@ -167,17 +159,23 @@ def _ended(text: str) -> str:
         return text
     end = len(text[: closing.start()].rstrip())
     begin = text.rfind(";", 0, end) + 1
-    if begin == end or _depth(text, begin, end):
+    if begin == end or _is_open(text, begin, end):
         return text
     return f"{text[:end]};{text[end + 1 :]}"
 
 
-def _depth(text: str, start: int, end: int) -> int:
-    """How many brackets are open at the end of a part."""
+def _depths(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The brackets of a part: where each is, and how many are open after it."""
     depth = 0
     for m in _BRACKET.finditer(text, start, end):
         depth += 1 if m[0] in "([" else -1 if m[0] in ")]" else 0
-    return depth
+        yield m.start(), depth
+
+
+def _is_open(text: str, start: int, end: int) -> bool:
+    """Whether brackets are open at the end of a part."""
+    depths = [depth for _, depth in _depths(text, start, end)]
+    return bool(depths) and depths[-1] != 0
 
 
 def _opened(text: str, problems: Problems, parsed: Parsed) -> int:
@@ -210,8 +208,8 @@ def _check_rest(text: str, at: int, problems: Problems) -> None:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
 
 
 def check_nesting(text: str, start: int, end: int) -> None:
@@ -225,11 +223,9 @@ def check_nesting(text: str, start: int, end: int) -> None:
         raise Fault(Word(start, start + 1, ""), f"more than {MAX_ENTRIES} values in one statement")
     if text.count("(", start, end) + text.count("[", start, end) <= MAX_NESTING:
         return
-    depth = 0
-    for m in _BRACKET.finditer(text, start, end):
-        depth += 1 if m[0] in "([" else -1 if m[0] in ")]" else 0
+    for at, depth in _depths(text, start, end):
         if depth > MAX_NESTING:
-            raise Fault(Word(m.start(), m.end(), ""), f"more than {MAX_NESTING} brackets one inside the other")
+            raise Fault(Word(at, at + 1, ""), f"more than {MAX_NESTING} brackets one inside the other")
 
 
 def _recovered(text: str, at: int, end: int, error: UnexpectedInput, problems: Problems, parsed: Parsed) -> int:
@@ -268,31 +264,29 @@ def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> tuple[in
         word = None
         start = stop = len(text[:end].rstrip())
         expected = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
-    found = text[start:stop]
+    piece = text[start:stop]
     unclosed = _before_next(text, at, start)
     if unclosed is not None:
         word = _NAME.match(text, unclosed)
         last = len(text[:unclosed].rstrip())
         return last, last, f"expected a semicolon here, before {word[0] if word else ''!r}"
     if "ENDMODEL" in expected or {"BODY", "TRIAD"} <= expected:
-        shown = found if len(found) <= 40 else found[:40] + "..."
-        if found == ";":
+        if piece == ";":
             return start, stop, "there is no statement before this semicolon"
-        return start, stop, f"{shown!r} begins no statement{_close_head(text, start, found)}"
-    if found == '"':
+        return start, stop, f"{shortened(piece, 40)} begins no statement{_close_head(text, start, piece)}"
+    if piece == '"':
         return start, stop, "this quote is not closed on its line"
-    if found == "=":
+    if piece == "=":
         words = re.search(r"([^\W\d]\w*(?:\s+[^\W\d]\w*)*)\s*\Z", text[max(at, start - 200) : start])
         if words and "COMMA" in expected:
             first = start - len(words[0])
             return first, first + len(words[1]), f"expected a comma before {words[1]!r}"
     if isinstance(error, UnexpectedCharacters) and not word:
-        return start, stop, f"{found!r} has no meaning here"
+        return start, stop, f"{piece!r} has no meaning here"
     wanted = in_words(expected)
-    if not found:
+    if not piece:
         return start, stop, f"expected {wanted}, but the file ends"
-    shown = found if len(found) <= 40 else found[:40] + "..."
-    return start, stop, f"expected {wanted}, not {shown!r}"
+    return start, stop, f"expected {wanted}, not {shortened(piece, 40)}"
 
 
 def _before_next(text: str, at: int, wrong: int) -> int | None:
@@ -300,19 +294,19 @@ def _before_next(text: str, at: int, wrong: int) -> int | None:
     fresh = _FRESH.search(text, at + 1, len(text))
     if fresh is None or fresh.end() > wrong:
         return None
-    return fresh.end() if _depth(text, at, fresh.start()) == 0 else None
+    return None if _is_open(text, at, fresh.start()) else fresh.end()
 
 
 def _close_head(text: str, at: int, word: str) -> str:
     """The head that a wrong one is meant to be, judged by one word, two or three."""
     words = re.compile(r"[^\W\d]\w*(?:\s+[^\W\d]\w*){0,2}").match(text, at)
-    given = words[0].split() if words else [word]
-    answer = meant(given)
+    first = words[0].split() if words else [word]
+    answer = meant(first)
     if answer:
         return answer
-    if len(given) > 1 and given[1].upper() == "JOINT":
-        return did_you_mean(" ".join(given[:2]), [head for head in HEADS if head.endswith("JOINT")])
-    return did_you_mean(given[0], HEADS) or did_you_mean(" ".join(given[:2]), HEADS)
+    if len(first) > 1 and first[1].upper() == "JOINT":
+        return did_you_mean(" ".join(first[:2]), [head for head in HEADS if head.endswith("JOINT")])
+    return did_you_mean(first[0], HEADS) or did_you_mean(" ".join(first[:2]), HEADS)
 
 
 def in_words(expected: set[str]) -> str:

@@ -294,10 +294,7 @@ class Places:
         return mass, at, inertia
 
     # -- triads -------------------------------------------------------------------------------------------
-    def read_triads(self) -> None:
-        self.each("triad marker", self._triad, (self.places,))
-
-    def _triad(self, s: Statement) -> None:
+    def read_triad(self, s: Statement) -> None:
         name = self.name(s)
         self.places.claim(name)
         a = self.attributes(s, "triad", ("associated body", *POSE))

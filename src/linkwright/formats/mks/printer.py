@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 from warnings import warn
 
@@ -12,21 +11,24 @@ import numpy as np
 
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.mks.axes import turn_as_drawn
+from linkwright.formats.mks.links import LIMITS
 from linkwright.formats.mks.load_text import force_text, initial_parts
 from linkwright.formats.mks.reader import is_safe_path
+from linkwright.formats.mks.vocabulary import JOINT_WORDS
 from linkwright.formats.mks.wording import expression_text, name_text, number_text
 from linkwright.mechanism.checks import impossible_inertias, listed
-from linkwright.mechanism.description import GROUND, Description
+from linkwright.mechanism.description import FREE_FALL, GROUND, LOSSES, Description
 from linkwright.mechanism.drawing import Shape
-from linkwright.mechanism.elements import Driver, Element, PointOnLine, Rod, Tie
+from linkwright.mechanism.elements import Driver, PointOnLine, Rod, Tie
 from linkwright.mechanism.frames import are_parallel, axes_of
 from linkwright.mechanism.quantities import COORDINATES
-from linkwright.mechanism.system import System
+from linkwright.mechanism.system import LABELS, System
+from linkwright.text import numbered_name
 
 Array = Any
 _EYE, _ZERO = np.eye(3).tobytes(), np.zeros(3).tobytes()
 _WIDTH = 110
-_FREE_FALL = (0.0, 0.0, -9.81)
+_ALWAYS = ("start", "end", "interval", "lu_tolerance")  # settings that are written also where they are the usual ones
 
 
 def write_mks(description: Description) -> str:
@@ -44,7 +46,7 @@ class _Printer:
     def __init__(self, d: Description) -> None:
         self.d = d
         self.left_out: list[str] = []
-        self.losses: dict[int, tuple[Element, ...]] = {}
+        self.losses: set[str] = set()  # forces that joints stand for
         self.forces = {x.name: x for x in d.elements}
         self._check_names()
         if not d.nb:
@@ -52,8 +54,10 @@ class _Printer:
             raise ModelError(text, element=d.name)
         # Gears may have no names; a file needs some that the others do not have.
         taken = {m.name.lower() for m in d.mimics}
-        free = (name for k in count(1) if (name := f"gear{k}") not in taken)
-        self.gears = [m.name or next(free) for m in d.mimics]
+        self.gears: list[str] = []
+        for m in d.mimics:
+            self.gears.append(m.name or numbered_name("gear", taken))
+            taken.add(self.gears[-1])
         self.unphysical, self.colors = impossible_inertias(d.inertia), dict(d.colors)
         self.frames_at: dict[Any, list[str]] = {}
         for k, name in enumerate(d.frames.names):
@@ -86,7 +90,7 @@ class _Printer:
         for name, value in d.parameters.items():
             shown = f'"{name}"' if name.lower() in ("pi", "time") else name_text(name)
             yield f"PARAMETER {shown} = {number_text(value)};"
-        if tuple(d.gravity.tolist()) != _FREE_FALL or self._is_bound("gravity", 0, 3):
+        if tuple(d.gravity.tolist()) != FREE_FALL or self._is_bound("gravity", 0, 3):
             yield f"GRAVITY ({', '.join(self._entry('gravity', k, x) for k, x in enumerate(d.gravity.tolist()))});"
         yield ""
         yield self._ground()
@@ -98,9 +102,8 @@ class _Printer:
         yield from map(self._gear, range(len(d.mimics)))
         yield from map(self._tie, d.ties)
         yield from map(self._driver, d.drivers)
-        kept = {id(x) for part in self.losses.values() for x in part}
         for force in d.elements:
-            if id(force) not in kept:
+            if force.name not in self.losses:
                 head, parts = force_text(d, force)
                 yield _statement(head, force.name, parts)
         if d.initial:
@@ -208,16 +211,10 @@ class _Printer:
         parts = [self._side(k, "i"), self._side(k, "j")]
         if kind.name == "screw":
             parts.append(f"pitch = {self._entry('pitch', k, float(d.pitch[k]))}")
-        for label, array in (
-            ("lower", d.lower),
-            ("upper", d.upper),
-            ("velocity limit", d.velocity_limit),
-            ("effort limit", d.effort_limit),
-            ("damping", d.damping),
-            ("friction", d.friction),
-        ):
-            if math.isfinite(array[k]) and (array[k] != 0.0 or label not in ("damping", "friction")):
-                parts.append(f"{label} = {number_text(array[k])}")
+        for label in (*LIMITS, *LOSSES):
+            number = float(getattr(d, label.replace(" ", "_"))[k])
+            if math.isfinite(number) and (number != 0.0 or label in LIMITS):
+                parts.append(f"{label} = {number_text(number)}")
         if d.armature[k] != 0.0 or self._is_bound("armature", k, 1):
             parts.append(f"armature = {self._entry('armature', k, float(d.armature[k]))}")
         parts += self._lossless(k)
@@ -227,7 +224,7 @@ class _Printer:
             parts.append("passive" if k in d.passive else "actuated")
         if self._would_turn(k, kind.name):
             parts.append("exact")
-        word = {"prismatic": "translational"}.get(kind.name, kind.name)
+        word = next(word for word, name in JOINT_WORDS.items() if name == kind.name)
         return _statement(f"{word.upper()} JOINT", name, parts)
 
     def _lossless(self, k: int) -> list[str]:
@@ -235,10 +232,9 @@ class _Printer:
         losses = self.d.losses(k)
         if not losses:
             return []
-        found = tuple(self.forces[x.name] for x in losses if self.forces.get(x.name) == x)
-        if len(found) < len(losses):
+        if any(self.forces.get(x.name) != x for x in losses):
             return ["lossless"]
-        self.losses[k] = found
+        self.losses |= {x.name for x in losses}
         return []
 
     def _would_turn(self, k: int, kind: str) -> bool:
@@ -301,27 +297,13 @@ class _Printer:
 
 
 def _system(s: System) -> str:
-    settings = {
-        "starting time": s.start,
-        "ending time": s.end,
-        "print interval": s.interval,
-        "lu tolerance": s.lu_tolerance,
-    }
-    parts = [f"{label} = {number_text(value)}" for label, value in settings.items()]
+    usual, parts = System(), []
+    for key, label in LABELS.items():
+        if key in _ALWAYS or getattr(s, key) != getattr(usual, key):
+            parts.append(f"{label} = {number_text(getattr(s, key))}")
     parts.append(f"freedom = {s.freedom.replace('-', ' ')}")
-    usual = System()
     if s.method != usual.method:
         parts.append(f"method = {s.method.replace('-', ' ')}")
-    for label, value, known in (
-        ("relative tolerance", s.rtol, usual.rtol),
-        ("absolute tolerance", s.atol, None),
-        ("step", s.dt, None),
-        ("assembly tolerance", s.assembly_tolerance, None),
-        ("newton tolerance", s.newton_tolerance, usual.newton_tolerance),
-        ("constraint tolerance", s.constraint_tolerance, None),
-    ):
-        if value is not None and value != known:
-            parts.append(f"{label} = {number_text(value)}")
     return _filled("SYSTEM (", [f"{s.analysis.upper()} ANALYSIS", *parts])
 
 

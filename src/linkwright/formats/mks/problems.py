@@ -50,12 +50,13 @@ class Problems:
     """The problems of one text."""
 
     def __init__(self, text: str, file: str) -> None:
-        self.text, self.file = text, file
-        self._found: dict[tuple[int, int, str], None] = {}
+        self.text = text.replace("\r\n", "\n").replace("\r", "\n")
+        self.file = file
+        self._faults: dict[tuple[int, int, str], None] = {}
         self._lines: list[int] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self._faults)
 
     def copy(self, file: str) -> Problems:
         """The same problems so far, of a text under another name."""
@@ -69,8 +70,8 @@ class Problems:
     def add_at(self, start: int, end: int, message: str) -> None:
         if len(message) > _LONGEST:
             message = message[:_LONGEST] + "..."
-        self._found[start, end, message] = None
-        if len(self._found) >= MOST:
+        self._faults[start, end, message] = None
+        if len(self._faults) >= MOST:
             raise Enough
 
     def add_fault(self, fault: Fault) -> None:
@@ -80,7 +81,7 @@ class Problems:
 
     def fail(self) -> NoReturn:
         """Raise all problems, in the order of the text."""
-        raise MksError([self._shown(*key) for key in sorted(self._found)], file=self.file) from None
+        raise MksError([self._shown(*key) for key in sorted(self._faults)], file=self.file) from None
 
     def line_of(self, offset: int) -> int:
         """The number of a line, from 1."""

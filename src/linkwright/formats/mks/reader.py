@@ -20,31 +20,19 @@ from linkwright.formats.mks.attributes import Registry
 from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.constants import constant
 from linkwright.formats.mks.links import DEGREE
-from linkwright.formats.mks.loads import Loads
+from linkwright.formats.mks.loads import HEADS, Loads
 from linkwright.formats.mks.parser import Parsed, parse
 from linkwright.formats.mks.problems import Enough, Fault, Problem, Problems, did_you_mean, either
 from linkwright.formats.mks.syntax import Item, Node, Statement, Word
 from linkwright.formats.mks.values import CONSTANTS, Scope, Value, words_of
-from linkwright.mechanism.description import Description
+from linkwright.mechanism.description import LOSSES, Description, with_rows
 from linkwright.mechanism.drawing import SHAPE_SIZES
 from linkwright.mechanism.expression import Number
-from linkwright.mechanism.system import FIXED_STEP_METHODS, LEAST_TOLERANCE, SIMULATION_METHODS
+from linkwright.mechanism.system import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS
+from linkwright.text import first_few
 
 T = TypeVar("T")
 MAX_BYTES = 4 * 2**20
-_TIMES = {
-    "starting time": "start",
-    "ending time": "end",
-    "print interval": "interval",
-    "lu tolerance": "lu_tolerance",
-    "assembly tolerance": "assembly_tolerance",
-    "newton tolerance": "newton_tolerance",
-    "constraint tolerance": "constraint_tolerance",
-    "relative tolerance": "rtol",
-    "absolute tolerance": "atol",
-    "step": "dt",
-}
-_POSITIVE = {*_TIMES.values()} - {"start", "end"}
 _METHODS = {name.replace("-", " "): name for name in SIMULATION_METHODS}
 _FREEDOM = {"minimum norm": "minimum-norm", "pivoting": "pivoting"}
 _ANGLES = {"degree": DEGREE, "degrees": DEGREE, "deg": DEGREE, "radian": 1.0, "radians": 1.0, "rad": 1.0}
@@ -139,19 +127,20 @@ def _without_collection() -> Iterator[None]:
 def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]) -> Description:
     reader = Reader(parsed, problems, Scope())
     reader.read_parameters(parameters)
-    reader.read_system()
+    reader.each("system", reader.read_system)
     reader.read_bodies()
-    reader.read_triads()
-    reader.read_joints()
-    reader.read_ties()
+    reader.each("triad marker", reader.read_triad, (reader.places,))
+    reader.each("joint", reader.read_joint, (reader.joints,))
+    reader.each("rod line plane", reader.read_tie, (reader.joints,))
     if not problems:
         reader.hold_loose_bodies()
-    reader.read_gears()
-    reader.read_drivers()
-    reader.read_forces()
-    reader.read_initial()
-    reader.read_gravity()
-    reader.read_drawing()
+    reader.each("gear", reader.read_gear)
+    reader.each("driver", reader.read_driver)
+    reader.each(HEADS, reader.read_force)
+    reader.each("initial", reader.read_initial)
+    reader.each("gravity", reader.read_gravity)
+    reader.each("shape", reader.read_shape)
+    reader.each("trace", reader.read_trace)
     if problems:
         problems.fail()
     return reader.description()
@@ -160,9 +149,16 @@ def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]
 class Reader(Loads):
     """Reads what concerns the whole model, and puts the description together."""
 
+    def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
+        super().__init__(parsed, problems, scope)
+        self._settings: dict[str, Any] | None = None
+        self._has_gravity = False
+        self.shapes: Registry[bool] = Registry("shape", parsed.broken)
+        self.traces: Registry[bool] = Registry("trace", parsed.broken)
+
     # -- parameters ---------------------------------------------------------------------------------------
-    def read_parameters(self, given: dict[str, Any]) -> None:
-        for name, value in given.items():
+    def read_parameters(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
             if isinstance(value, str):
                 self.scope.overridden[name.lower()] = constant(value, f"parameter {name!r}")
                 continue
@@ -178,8 +174,9 @@ class Reader(Loads):
             raise FormatError(text, file=self.problems.file, element=name)
         for key in self.scope.overridden:
             if key not in self.parsed.broken and not self.problems:
-                name = next(n for n in given if n.lower() == key)
-                hint = did_you_mean(name, self.scope.names) or _those(self.scope.names)
+                name = next(n for n in values if n.lower() == key)
+                known = f"; there are {first_few(self.scope.names, 12)}" if self.scope.names else "; the model has none"
+                hint = did_you_mean(name, self.scope.names) or known
                 raise FormatError(f"there is no parameter {name!r}{hint}", file=self.problems.file, element=name)
 
     def _parameter(self, s: Statement) -> None:
@@ -198,24 +195,22 @@ class Reader(Loads):
         self.scope.define(name, value)
 
     # -- the analysis -------------------------------------------------------------------------------------
-    def read_system(self) -> None:
-        self._settings: dict[str, Any] | None = None
-        self.each("system", self._system)
-
-    def _system(self, s: Statement) -> None:
+    def read_system(self, s: Statement) -> None:
         if self._settings is not None:
             raise Fault(s.head, "there is a SYSTEM already; keep one")
         settings: dict[str, Any] = {}
         self._settings = settings
-        rest = []
+        items = []
         for entry in s.items:
             words = words_of(entry.value) if entry.label is None else None
             if words is not None and words.split()[-1] == "analysis":
                 self._analysis(entry, words.removesuffix("analysis").strip(), settings)
             else:
-                rest.append(entry)
-        a = self.attributes(replace(s, items=tuple(rest)), "SYSTEM", (*_TIMES, "method", "freedom", "angle unit"))
-        for label, key in _TIMES.items():
+                items.append(entry)
+        a = self.attributes(
+            replace(s, items=tuple(items)), "SYSTEM", (*LABELS.values(), "method", "freedom", "angle unit")
+        )
+        for key, label in LABELS.items():
             item = a.get(label)
             if item is None:
                 continue
@@ -246,7 +241,7 @@ class Reader(Loads):
     def _setting(self, item: Item, label: str, key: str) -> float:
         """The number of a setting."""
         value = self.scope.constant(item.value)
-        if key in _POSITIVE and not value > 0.0:
+        if key not in ("start", "end") and not value > 0.0:
             raise Fault(item.value, f"the {label} is not positive")
         if key == "newton_tolerance" and value < LEAST_TOLERANCE:
             raise Fault(item.value, f"the {label} is below rounding; give {LEAST_TOLERANCE:g} or more")
@@ -260,25 +255,14 @@ class Reader(Loads):
             raise Fault(item, f"there is no {kind!r} analysis{did_you_mean(kind, _ANALYSES) or f'; write {known}'}")
         settings["analysis"] = kind
 
-    def read_gravity(self) -> None:
-        seen: list[Statement] = []
-
-        def gravity(s: Statement) -> None:
-            if seen:
-                raise Fault(s.head, "there is a GRAVITY already; keep one")
-            seen.append(s)
-            self.b.gravity(self.scope.vector(s.items[0].value, 3))
-
-        self.each("gravity", gravity)
+    def read_gravity(self, s: Statement) -> None:
+        if self._has_gravity:
+            raise Fault(s.head, "there is a GRAVITY already; keep one")
+        self._has_gravity = True
+        self.b.gravity(self.scope.vector(s.items[0].value, 3))
 
     # -- drawing ------------------------------------------------------------------------------------------
-    def read_drawing(self) -> None:
-        self.shapes: Registry[bool] = Registry("shape", self.parsed.broken)
-        self.traces: Registry[bool] = Registry("trace", self.parsed.broken)
-        self.each("shape", self._shape)
-        self.each("trace", self._trace)
-
-    def _shape(self, s: Statement) -> None:
+    def read_shape(self, s: Statement) -> None:
         name = self.name(s)
         self.shapes.put(name, True)
         a = self.attributes(s, "shape", ("associated body", "triad", *SHAPE_SIZES, "scale", "colour"))
@@ -311,7 +295,7 @@ class Reader(Loads):
             raise Fault(node, "a mesh lies in the folder of the model file or below; give a path like meshes/part.stl")
         return file
 
-    def _trace(self, s: Statement) -> None:
+    def read_trace(self, s: Statement) -> None:
         name = self.name(s)
         self.traces.put(name, True)
         a = self.attributes(s, "trace", ("associated body", "triad", "colour"))
@@ -340,32 +324,15 @@ class Reader(Loads):
         changed: dict[str, Any] = {"more_grounds": tuple(self.more_grounds), "ground_inertia": self.ground_inertia}
         colours = self.body_colours.items()
         changed["colors"] = tuple((d.body_names[k] if k >= 0 else d.ground_name, colour) for k, colour in colours)
-        r = np.array(d.frames.r)
-        for k, name in enumerate(d.frames.names):
-            if name in self.exact_frames:
-                r[k] = self.exact_frames[name]
-        changed["frames"] = replace(d.frames, r=r)
+        exact = {k: self.exact_frames[name] for k, name in enumerate(d.frames.names) if name in self.exact_frames}
+        changed["frames"] = replace(d.frames, r=with_rows(d.frames.r, exact))
         if d.start is not None:
-            r = np.array(d.start.r)
-            for k, rotation in self.exact_starts.items():
-                r[k] = rotation
-            changed["start"] = replace(d.start, r=r)
-        if self.unphysical:
-            inertia = np.array(d.inertia)
-            for k, packed in self.unphysical.items():
-                inertia[k] = packed
-            changed["inertia"] = inertia
-        for key in ("damping", "friction"):
-            array = np.array(getattr(d, key))
-            for joint, held in self.lossless.items():
-                array[joint] = held.get(key, array[joint])
-            changed[key] = array
+            changed["start"] = replace(d.start, r=with_rows(d.start.r, self.exact_starts))
+        changed["inertia"] = with_rows(d.inertia, self.unphysical)
+        for key in LOSSES:
+            idle = {joint: numbers[key] for joint, numbers in self.lossless.items() if key in numbers}
+            changed[key] = with_rows(getattr(d, key), idle)
         return replace(d, **changed)
-
-
-def _those(names: list[str]) -> str:
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"; there are {', '.join(names[:12])}{more}" if names else "; the model has none"
 
 
 def is_safe_path(file: str) -> bool:

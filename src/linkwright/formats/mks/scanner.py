@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 
 from linkwright.formats.mks.syntax import Group, Item, Listed, Node, Num, Phrase, Statement, Vector, Word
+from linkwright.formats.mks.vocabulary import JOINT_WORDS
 
 _WORD = r"[^\W\d]\w*"
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _SIGNED = rf"[+-]?{_NUMBER}"
 _S = r"[ \t\r\n\f]*"
 _VECTOR = rf"\({_S}{_SIGNED}(?:{_S},{_S}{_SIGNED})+{_S}\)"
-_KIND = "revolute|translational|translation|prismatic|cylindrical|universal|spherical|planar|screw|fixed|free"
+_KIND = "|".join(JOINT_WORDS)
 _HEAD = re.compile(
     rf"(?:(?P<head>body|triad|marker|rod|gear|shape|trace)|(?P<kind>{_KIND})[ \t\r\n\f]+(?P<joint>joint))\b{_S}"
     rf'(?P<name>{_WORD}|"[^"\n]*"){_S}\(',
@@ -60,10 +61,10 @@ def _items(text: str, place: int, end: int, inner: bool) -> tuple[list[Item], in
     items: list[Item] = []
     stop = ","
     while stop == ",":
-        found = _ITEM.match(text, place, end)
-        if found is not None:
-            items.append(_item(found))
-            place, stop = found.end(), found["end"]
+        item = _ITEM.match(text, place, end)
+        if item is not None:
+            items.append(_item(item))
+            place, stop = item.end(), item["end"]
         else:
             group = None if inner else _GROUP.match(text, place, end)
             within = None if group is None else _items(text, group.end(), end, True)

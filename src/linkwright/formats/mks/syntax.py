@@ -132,41 +132,36 @@ class Maker(Transformer[Token, Any]):
 
     def _applied(self, function: Word, arguments: tuple[Node, ...], start: int, end: int, operation: bool) -> Applied:
         depth = 1 + max((_depth(a) for a in arguments), default=0)
-        made = Applied(start, end, function, arguments, depth, operation)
         if depth > MAX_DEPTH:
             text = f"more than {MAX_DEPTH} operations one inside the other; split it with PARAMETERs"
             raise Fault(Node(function.start, function.end), text)
-        return made
+        return Applied(start, end, function, arguments, depth, operation)
 
     # -- statements ---------------------------------------------------------------------------------------
-    def opening(self, c: list[Any]) -> Word:
-        return c[1]  # type: ignore[no-any-return]
+    def _statement(
+        self, head: Token, name: Word | None, items: tuple[Item, ...], kind: Word | None = None
+    ) -> Statement:
+        word = self._word(head)
+        last = items[-1] if items else name or word
+        return Statement((kind or word).start, last.end, word, name, items, kind)
 
     def unnamed(self, c: list[Any]) -> Statement:
-        head = self._word(c[0])
-        return Statement(head.start, c[-1][-1].end, head, None, c[1])
+        return self._statement(c[0], None, c[1])
 
     def named(self, c: list[Any]) -> Statement:
-        head = self._word(c[0])
-        return Statement(head.start, c[-1][-1].end, head, c[1], c[2])
+        return self._statement(c[0], c[1], c[2])
 
     def bare(self, c: list[Any]) -> Statement:
-        head = self._word(c[0])
-        return Statement(head.start, c[1].end, head, c[1], ())
+        return self._statement(c[0], c[1], ())
 
     def joint(self, c: list[Any]) -> Statement:
-        kind = self._word(c[0])
-        return Statement(kind.start, c[-1][-1].end, self._word(c[1]), c[2], c[3], kind)
+        return self._statement(c[1], c[2], c[3], self._word(c[0]))
 
     def gravity(self, c: list[Any]) -> Statement:
-        head = self._word(c[0])
-        item = Item(c[1].start, c[1].end, None, c[1])
-        return Statement(head.start, item.end, head, None, (item,))
+        return self._statement(c[0], None, (self.flag(c[1:]),))
 
     def parameter(self, c: list[Any]) -> Statement:
-        head = self._word(c[0])
-        item = Item(c[2].start, c[2].end, None, c[2])
-        return Statement(head.start, item.end, head, c[1], (item,))
+        return self._statement(c[0], c[1], (self.flag(c[2:]),))
 
     def items(self, c: list[Any]) -> tuple[Item, ...]:
         return tuple(c)
@@ -179,9 +174,6 @@ class Maker(Transformer[Token, Any]):
 
     def one_word(self, c: list[Any]) -> Word:
         return self._word(c[0])
-
-    def label(self, c: list[Any]) -> Node:
-        return c[0]  # type: ignore[no-any-return]
 
     def phrase(self, c: list[Any]) -> Phrase:
         first, last = self._word(c[0]), self._word(c[1])

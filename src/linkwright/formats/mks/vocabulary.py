@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+#: The words before JOINT, and the kinds that they mean; the grammar has them too. The first of a kind is written.
+JOINT_WORDS = {
+    "revolute": "revolute",
+    "translational": "prismatic",
+    "translation": "prismatic",
+    "prismatic": "prismatic",
+    "cylindrical": "cylindrical",
+    "universal": "universal",
+    "spherical": "spherical",
+    "planar": "planar",
+    "screw": "screw",
+    "fixed": "fixed",
+    "free": "free",
+}
 _MOVED = "a DRIVER prescribes a motion, as in DRIVER d (hinge.angle = 2*TIME); an ACTUATOR exerts a force by a law"
 _BODY = "a part is a BODY; a DRIVER prescribes its motion, an ACTUATOR exerts a force on its joint"
 _FRAME = "a frame on a body is a TRIAD"
