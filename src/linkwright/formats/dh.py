@@ -7,10 +7,12 @@ Modified (frame i at joint i; a, α of the link before): T = Rx(α) Tx(a) Rz(θ)
 from __future__ import annotations
 
 import math
+import operator
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 from warnings import warn
@@ -22,14 +24,14 @@ from linkwright.formats.files import MAX_BYTES, read_bytes
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.builder_parts import packed_inertia
-from linkwright.mechanism.description import Description, with_rows
-from linkwright.mechanism.expression import FUNCTIONS, Call, Expression, Name, Number
+from linkwright.mechanism.description import FREE_FALL, LOSSES, Description, with_rows
+from linkwright.mechanism.expression import FUNCTIONS, Call, Expression, Name, Number, as_expression
 from linkwright.mechanism.frames import snapped
+from linkwright.spatial.rotation import Turn
 
 Array = Any  # of floats, or of floats and expressions
-LOSSES = ("armature", "damping", "friction")
-COLUMNS = ("a", "alpha", "d", "theta", "kind", "mass", "com", "inertia", *LOSSES)
-_NUMBERS = ("a", "alpha", "d", "theta", "mass", *LOSSES)
+COLUMNS = ("a", "alpha", "d", "theta", "kind", "mass", "com", "inertia", "armature", *LOSSES)
+_NUMBERS = tuple(column for column in COLUMNS if column not in ("kind", "com", "inertia"))
 _KINDS = {"revolute": "revolute", "R": "revolute", "r": "revolute", "prismatic": "prismatic"}
 _KINDS.update(P="prismatic", p="prismatic", translational="prismatic")
 _ANGLES = ("alpha", "theta")
@@ -47,7 +49,7 @@ def from_dh(
     convention: Literal["standard", "modified"] = "standard",
     *,
     parameters: Mapping[str, float] | None = None,
-    gravity: Sequence[Any] = (0.0, 0.0, -9.81),
+    gravity: Sequence[Any] = FREE_FALL,
     name: str = "DH table",
 ) -> Description:
     """The chain of a table; a row is a mapping, or a sequence in the order of `COLUMNS`.
@@ -84,13 +86,12 @@ def from_dh(
         link = b.body(row["name"], row["mass"], row["com"], _checked_inertia(row))
         (ri, pi), (rj, pj) = (_standard if convention == "standard" else _modified)(row)
         # The joint's own forces have the name of its damping; a symbol there needs it, so friction is on its own too.
-        own = LOSSES[1:] if isinstance(row["damping"], Expression) else ()
-        plain = {key: row[key] for key in LOSSES[1:] if key not in own and not isinstance(row[key], Expression)}
-        joint = b.joint(
-            row["kind"], b.frame(before, ri, pi), b.frame(link, rj, pj), f"joint{k}", armature=row["armature"], **plain
-        )
+        bound = [key for key in LOSSES if isinstance(row[key], Expression)]
+        plain = {} if "damping" in bound else {key: row[key] for key in LOSSES if key not in bound}
+        sides = b.frame(before, ri, pi), b.frame(link, rj, pj)
+        joint = b.joint(row["kind"], *sides, f"joint{k}", armature=row["armature"], **plain)
         for key, force in (("damping", b.joint_damper), ("friction", b.joint_friction)):
-            if key not in plain and not _is_zero(row[key]):
+            if key not in plain and as_expression(row[key]) != Number(0.0):
                 _check_loss(row, key, symbols.values)
                 force(joint, row[key], name=f"joint{k} {key}")
         before = link
@@ -119,19 +120,13 @@ def read_dh(path: str | Path) -> Description:
     name = data.get("name", Path(path).name.removesuffix(".dh.toml"))
     if not isinstance(name, str):
         raise FormatError(f'name is {name!r}; give a text: name = "..."', file=file, element="name")
-    gravity = data.get("gravity", [0.0, 0.0, -9.81])
+    gravity = data.get("gravity", list(FREE_FALL))
     if not isinstance(gravity, list) or any(isinstance(x, bool) for x in gravity):
         raise FormatError(f"gravity is {gravity!r}; give three numbers or symbols", file=file, element="gravity")
     if "convention" not in data:
         raise FormatError('does not say its convention; add convention = "standard" or "modified"', file=file)
     try:
-        return from_dh(
-            links,
-            data["convention"],
-            parameters=parameters,
-            gravity=gravity,
-            name=name,
-        )
+        return from_dh(links, data["convention"], parameters=parameters, gravity=gravity, name=name)
     except OverflowError as error:
         raise FormatError(f"has a number that is too large: {error}", file=file) from error
     except LinkwrightError as error:
@@ -152,21 +147,21 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 # -- rows ---------------------------------------------------------------------------------------------------
-def _row(given: Any, k: int) -> dict[str, Any]:
+def _row(entries: Any, k: int) -> dict[str, Any]:
     """A row with all columns."""
     known = (*COLUMNS, "name", "unphysical")
-    if isinstance(given, Mapping):
-        for key in given:
+    if isinstance(entries, Mapping):
+        for key in entries:
             if key not in known:
                 raise NameNotFound(f"column of row {k}", str(key), list(known))
-        row = dict(given)
-    elif isinstance(given, Sequence) and not isinstance(given, str):
-        if not 4 <= len(given) <= len(COLUMNS):
-            text = f"row {k} has {len(given)} entries; give {', '.join(COLUMNS)}, at least the first four"
+        row = dict(entries)
+    elif isinstance(entries, Sequence) and not isinstance(entries, str):
+        if not 4 <= len(entries) <= len(COLUMNS):
+            text = f"row {k} has {len(entries)} entries; give {', '.join(COLUMNS)}, at least the first four"
             raise ModelError(text, element=f"row {k}")
-        row = dict(zip(COLUMNS, given, strict=False))
+        row = dict(zip(COLUMNS, entries, strict=False))
     else:
-        raise ModelError(f"row {k} is {given!r}; give a mapping or a sequence", element=f"row {k}")
+        raise ModelError(f"row {k} is {entries!r}; give a mapping or a sequence", element=f"row {k}")
     kind = row.get("kind", "revolute")
     if not isinstance(kind, str) or kind not in _KINDS:
         raise NameNotFound(f"joint kind (in row {k})", str(kind), ["revolute", "prismatic", "R", "P"])
@@ -200,25 +195,20 @@ def _with_measured(d: Description, table: list[dict[str, Any]]) -> Description:
     return replace(d, inertia=with_rows(d.inertia, measured)) if measured else d
 
 
-def _is_zero(x: float | Expression) -> bool:
-    return not isinstance(x, Expression) and x == 0.0
-
-
 def _check_loss(row: dict[str, Any], key: str, values: Mapping[str, float]) -> None:
     """A loss that would drive its joint is an error; those of plain joints are checked with the joint."""
-    given = row[key]
-    value = float(given.evaluate(values) if isinstance(given, Expression) else given)
+    loss = as_expression(row[key])
+    value = float(loss.evaluate(values))
     if value < 0.0:
-        told = f"{given} = {value:g}" if isinstance(given, Expression) else f"{value:g}"
-        text = f"{key} of {row['name']!r} is {told}; give it a value of 0 or more"
-        raise ModelError(text, element=row["name"])
+        shown = f"{value:g}" if isinstance(loss, Number) else f"{loss} = {value:g}"
+        raise ModelError(f"{key} of {row['name']!r} is {shown}; give it a value of 0 or more", element=row["name"])
 
 
 class _Symbols:
     """The symbols of a table and their values."""
 
-    def __init__(self, given: dict[str, float]) -> None:
-        self.given = given
+    def __init__(self, parameters: dict[str, float]) -> None:
+        self.parameters = parameters
         self.values: dict[str, float] = {}
 
     def read(self, row: dict[str, Any]) -> None:
@@ -256,7 +246,7 @@ class _Symbols:
             x = _from_sympy(x, what)
         if isinstance(x, Expression):
             for name in sorted(x.names()):
-                self.values.setdefault(name, self.given.get(name, default))
+                self.values.setdefault(name, self.parameters.get(name, default))
             return x.value if isinstance(x, Number) else x
         try:
             if isinstance(x, (bool, np.bool_)):
@@ -271,7 +261,7 @@ class _Symbols:
     def _text(self, text: str, what: str, angle: bool) -> Expression:
         """A number, a symbol or a formula as text; pi is a number, unless it is among the values given."""
         name = text.removeprefix("-")
-        if name.isidentifier() and (name.lower() != "pi" or name in self.given):
+        if name.isidentifier() and (name.lower() != "pi" or name in self.parameters):
             return Name(name) if text == name else -Name(name)
         from linkwright.formats.mks.constants import symbolic  # the language's parser is slow to import
 
@@ -286,7 +276,7 @@ class _Symbols:
 
     def finish(self) -> None:
         """A value for a symbol that the table does not have is a mistake."""
-        for name in self.given:
+        for name in self.parameters:
             if name not in self.values:
                 raise NameNotFound("symbol in the table", name, list(self.values))
 
@@ -318,10 +308,7 @@ def _from_sympy(x: Any, what: str) -> Expression:
     parts = [_from_sympy(part, what) for part in x.args]
     function = str(x.func.__name__).lower()
     if function in ("add", "mul"):
-        total = parts[0]
-        for part in parts[1:]:
-            total = Call(function, (total, part))
-        return total
+        return reduce(operator.add if function == "add" else operator.mul, parts)
     if function not in FUNCTIONS or FUNCTIONS[function][0] != len(parts):
         text = f"{what} has the function {x.func.__name__} in it, which expressions do not know; use another form"
         raise ModelError(text, element=what)
@@ -350,9 +337,7 @@ def _turn(axis: int, angle: Any, *, named: bool = False) -> Array:
         c, s = snapped([c, s])
         if named and c and s:
             c, s = Call("cos", (Number(angle),)), Call("sin", (Number(angle),))
-    if axis == 0:
-        return _matrix([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
-    return _matrix([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    return _matrix(Turn(axis, c, s).matrix())
 
 
 def _vector(*entries: Any) -> Array:

@@ -365,7 +365,7 @@ def _outward(joints: list[_Joint], root: str) -> list[_Joint]:
     carried: dict[str, list[_Joint]] = {}
     for joint in joints:
         carried.setdefault(joint.parent, []).append(joint)
-    found = list(carried.get(root, ()))
-    for joint in found:  # grows as it is read
-        found += carried.get(joint.child, ())
-    return found
+    outward = list(carried.get(root, ()))
+    for joint in outward:  # grows as it is read
+        outward += carried.get(joint.child, ())
+    return outward

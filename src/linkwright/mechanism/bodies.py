@@ -36,17 +36,9 @@ QUANTITIES: dict[str, tuple[int, str, str]] = {
 
 def body_motion(d: Description, q: Floats, v: Floats, a: Floats) -> dict[str, Floats]:
     """(T, nb, 3) and (T, nb, 4) of every quantity, in ground's axes and the description's order."""
-    motion = {name: np.empty((len(q), d.nb, size)) for name, (size, _, _) in QUANTITIES.items()}
-    topology = span(d)
-    x = Tree(d, topology).coordinates
     numbers = {name: getattr(d, name)[None] for name in NUMBERS}
-    at_once = max(1, AT_ONCE // max(d.nb, 1))
-    for first in range(0, len(q), at_once):
-        some = slice(first, first + at_once)
-        for name, y in zip(QUANTITIES, _motion(d, topology, x, numbers, q[some], v[some], a[some]), strict=True):
-            motion[name][some] = np.moveaxis(y, 0, -1)
-    _steady(motion["orientation"])
-    return {name: sealed(y) for name, y in motion.items()}
+    motion = bodies_of_cases(d, numbers, q[:, None], v[:, None], a[:, None])
+    return {name: sealed(y)[:, 0] for name, y in motion.items()}
 
 
 def of_ground(quantity: str, *shape: int) -> Floats:
@@ -61,14 +53,24 @@ def bodies_of_cases(
     d: Description, numbers: Mapping[str, Floats], q: Floats, v: Floats, a: Floats
 ) -> dict[str, Floats]:
     """(T, n, nb, 3) and (T, n, nb, 4): the same for n mechanisms that differ by `NUMBERS` (n, joints, ...)."""
-    motion = {name: np.empty((*q.shape[:2], d.nb, size)) for name, (size, _, _) in QUANTITIES.items()}
+    steps, n = q.shape[:2]
+    motion = {name: np.empty((steps, n, d.nb, size)) for name, (size, _, _) in QUANTITIES.items()}
     topology = span(d)
     x = Tree(d, topology).coordinates
-    for k in range(len(q)):
-        for name, y in zip(QUANTITIES, _motion(d, topology, x, numbers, q[k], v[k], a[k]), strict=True):
-            motion[name][k] = np.moveaxis(y, 0, -1)
+    at_once = max(1, AT_ONCE // max(n * d.nb, 1))
+    for first in range(0, steps, at_once):
+        some = slice(first, min(first + at_once, steps))
+        count = some.stop - first
+        points = (w[some].reshape(count * n, w.shape[-1]) for w in (q, v, a))
+        repeated = {name: _repeated(y, count) if n > 1 else y for name, y in numbers.items()}
+        for name, y in zip(QUANTITIES, _motion(d, topology, x, repeated, *points), strict=True):
+            motion[name][some] = np.moveaxis(y, 0, -1).reshape(count, n, d.nb, len(y))
     _steady(motion["orientation"])
     return motion
+
+
+def _repeated(rows: Floats, times: int) -> Floats:
+    return np.tile(rows, (times, *(1,) * (rows.ndim - 1)))
 
 
 def _steady(e: Floats) -> None:
@@ -134,8 +136,8 @@ def _motion(
             velocity[..., down] = point_velocity(sliding, w, back)
             acceleration[..., down] = point_acceleration(moving, turning, w, back)
     e = euler_parameters(r[..., :ground])
-    rest = (y[..., :ground] for y in (velocity, omega, acceleration, alpha))
-    return position[..., :ground], e, *rest
+    others = (y[..., :ground] for y in (velocity, omega, acceleration, alpha))
+    return position[..., :ground], e, *others
 
 
 @cache

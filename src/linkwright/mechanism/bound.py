@@ -31,8 +31,8 @@ def as_numbers(value: Any, shape: tuple[int, ...], what: str) -> Array:
         raise ModelError(f"{what} is {value!r}; give numbers or expressions of parameters", element=what)
     if array.shape != shape:
         wanted = "one number" if shape == () else f"{'×'.join(map(str, shape))} numbers"
-        given = "one" if array.shape == () else "×".join(map(str, array.shape))
-        raise ModelError(f"{what} needs {wanted}, {given} given", element=what)
+        shown = "one" if array.shape == () else "×".join(map(str, array.shape))
+        raise ModelError(f"{what} needs {wanted}, {shown} given", element=what)
     return array if array.dtype == object else array.astype(np.float64)
 
 

@@ -69,12 +69,12 @@ class Cases:
     @cached_property
     def _bound(self) -> Mapping[str, Mapping[int, Expression]]:
         """The entries of arrays that change from case to case."""
-        found: dict[str, dict[int, Expression]] = {}
+        bound: dict[str, dict[int, Expression]] = {}
         swept = set(self.names)
         for (array, flat), expression in self.description.bindings.items():
             if not swept.isdisjoint(expression.names()):
-                found.setdefault(array, {})[flat] = expression
-        return found
+                bound.setdefault(array, {})[flat] = expression
+        return bound
 
     def varies(self, array: str) -> bool:
         """Whether any entry of an array changes from case to case."""

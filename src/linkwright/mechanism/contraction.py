@@ -85,18 +85,18 @@ def contract(
     head, path, at = _paths(parent, heavy)
     # Links in the order of their paths; a link's own weight is its own and its light children's.
     order = np.lexsort((at, path))
-    own = weight.copy()
+    single = weight.copy()
     has = heavy < n
-    own[has] -= weight[heavy[has]]
+    single[has] -= weight[heavy[has]]
     together = np.zeros(n, bool) if weak is None or hollow is None else _together(path, order, hollow, weak)
-    starts = _stretches(path[order], own[order] == 1, stretch, together[order])
+    starts = _stretches(path[order], single[order] == 1, stretch, together[order])
     stops = np.append(starts[1:], n)
     end = np.empty(n, np.int64)  # the last link of every link's stretch
     end[order] = np.repeat(order[stops - 1], stops - starts)
     row = np.empty(n, np.int64)
     row[order[np.argsort(np.repeat(stops, stops - starts) - np.arange(n), kind="stable")]] = np.arange(n)
     paths = np.searchsorted(path[order[starts]], np.arange(len(head) + 1))
-    rows, parts, whole = _split(np.add.reduceat(own[order], starts), paths, order[starts], n)
+    rows, parts, whole = _split(np.add.reduceat(single[order], starts), paths, order[starts], n)
     first = np.concatenate([np.arange(n), order[starts[rows[:, 0]]]])
     after = np.concatenate([heavy[end], heavy[order[stops[rows[:, 2] - 1] - 1]]])
     sums, light = _sums(parent, head, weight)

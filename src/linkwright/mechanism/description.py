@@ -79,10 +79,10 @@ class Names(Sequence[str]):
 
     def position(self, kind: str, name: str) -> int:
         """The position of a name; an error that offers the close ones if there is none."""
-        found = self.find(name)
-        if found is None:
+        position = self.find(name)
+        if position is None:
             raise NameNotFound(kind, name, list(self[:2000]))
-        return found
+        return position
 
     def key(self) -> str:
         """A text that tells two lists of names apart."""
@@ -259,11 +259,11 @@ class Description:
         if unknown:
             raise NameNotFound("parameter", unknown[0], list(self.parameters))
         parameters = dict(self.parameters)
-        for name, given in values.items():
+        for name, number in values.items():
             try:
-                parameters[name] = float(given)
+                parameters[name] = float(number)
             except (TypeError, ValueError):
-                text = f"parameter {name!r} is {given!r}; give it a number in SI units (angles in radians)"
+                text = f"parameter {name!r} is {number!r}; give it a number in SI units (angles in radians)"
                 raise ModelError(text, element=name) from None
         for name, value in parameters.items():
             if not np.isfinite(value):

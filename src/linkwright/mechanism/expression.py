@@ -234,10 +234,10 @@ class Call(Expression):
         return FUNCTIONS[self.function][1](*values)
 
     def names(self) -> frozenset[str]:
-        found = self.arguments[0].names()
+        names = self.arguments[0].names()
         for a in self.arguments[1:]:
-            found |= a.names()
-        return found
+            names |= a.names()
+        return names
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other) or not isinstance(other, Call) or self.function != other.function:

@@ -110,8 +110,8 @@ class JointKind:
 
     def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
         """q of a pose of triad j in triad i (Euler parameters, origin); angles in (−π, π], a screw's by its shift."""
-        found = self.measures(euler_parameters_matrix(e), p)
-        values = [arctan2(m.sine, m.cosine) if m.shift is None else m.shift for m in found]
+        measures = self.measures(euler_parameters_matrix(e), p)
+        values = [arctan2(m.sine, m.cosine) if m.shift is None else m.shift for m in measures]
         return np.array(values).reshape(len(values), *np.shape(p)[1:])
 
     def through(self, angle: Any, p: Array, pitch: Any) -> Any:

@@ -28,9 +28,9 @@ Numeric = float | Expression
 FRICTION_SPEED = 0.01
 
 
-def spring(x: Expression, v: Expression, stiffness: Numeric, rest: Numeric, damping: Numeric = 0.0) -> Expression:
+def spring(x: Expression, v: Expression, stiffness: Numeric, neutral: Numeric, damping: Numeric = 0.0) -> Expression:
     """−stiffness · (x − rest) − damping · v; without damping, without its term."""
-    law = -(as_expression(stiffness) * (x - rest))
+    law = -(as_expression(stiffness) * (x - neutral))
     return law if not isinstance(damping, Expression) and damping == 0.0 else law - as_expression(damping) * v
 
 
@@ -82,11 +82,11 @@ def written(function: Callable[..., Any], leaves: Sequence[Name], what: str) -> 
     advice = "it is called once, with names in place of numbers, so write it with arithmetic, np.sin and its like, "
     advice += "and lw.where; what only Python can compute goes to lw.simulate(tau=...)"
     try:
-        made = function(*args, **named)
+        law = function(*args, **named)
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
-        raise ModelError(f"the function of {what} cannot be taken as a law ({told}); {advice}") from error
-    return made
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelError(f"the function of {what} cannot be taken as a law ({reason}); {advice}") from error
+    return law
 
 
 def _arguments(
@@ -117,16 +117,16 @@ def _arguments(
     return args, named
 
 
-def as_law(made: Any, what: str) -> Expression:
+def as_law(law: Any, what: str) -> Expression:
     """A number or expression as a law; anything else is told."""
-    if isinstance(made, np.ndarray) and made.ndim == 0:
-        made = made.item()
-    if isinstance(made, Expression):
-        return replaced(made, {})
+    if isinstance(law, np.ndarray) and law.ndim == 0:
+        law = law.item()
+    if isinstance(law, Expression):
+        return replaced(law, {})
     try:
-        return Number(float(made))
+        return Number(float(law))
     except (TypeError, ValueError):
-        text = f"{what} has a law that is {type(made).__name__}; give a number, an expression of TIME, coordinates "
+        text = f"{what} has a law that is {type(law).__name__}; give a number, an expression of TIME, coordinates "
         raise ModelError(text + "and parameters, or a function of these") from None
 
 
@@ -140,13 +140,13 @@ class Slot(Name):
 
 def match(pattern: Expression, law: Expression, constants: Collection[str]) -> dict[str, Expression] | None:
     """What fills the slots of a pattern to make it the law, or None; slots hold expressions of these constants."""
-    found: dict[str, Expression] = {}
+    filled: dict[str, Expression] = {}
 
     def fits(p: Expression, e: Expression) -> bool:
         if isinstance(p, Slot):
-            if p.name in found:
-                return found[p.name] == e
-            found[p.name] = e
+            if p.name in filled:
+                return filled[p.name] == e
+            filled[p.name] = e
             return p.any or e.names() <= set(constants)
         if isinstance(p, Call):
             return (
@@ -156,7 +156,7 @@ def match(pattern: Expression, law: Expression, constants: Collection[str]) -> d
             )
         return not isinstance(p, Lookup) and p == e
 
-    return found if fits(pattern, law) else None
+    return filled if fits(pattern, law) else None
 
 
 def recognised(
@@ -175,7 +175,7 @@ def recognised(
         ("actuator", saturated(Slot("law", any=True), Slot("effort limit"))),
     )
     for kind, pattern in patterns:
-        found = match(pattern, law, constants)
-        if found is not None:
-            return kind, found
+        filled = match(pattern, law, constants)
+        if filled is not None:
+            return kind, filled
     return None

@@ -55,10 +55,10 @@ def merge_fixed(description: Description, joints: Collection[int] | None = None)
         return d
     numbers = _numbers(d)
     poses = _poses(d, numbers, sorted(joints))
-    kept = [b for b in range(d.nb) if poses[b][0] == b]
-    index = {GROUND: GROUND, **{b: k for k, b in enumerate(kept)}}
+    wholes = [b for b in range(d.nb) if poses[b][0] == b]
+    index = {GROUND: GROUND, **{b: k for k, b in enumerate(wholes)}}
 
-    ground_inertia = _sum_inertias(d, numbers, poses, kept)
+    ground_inertia = _sum_inertias(d, numbers, poses, wholes)
     _move_joints(d, numbers, poses)
     frames = _move_frames(d, numbers, poses, index)
     placed = _place_wholes(d, numbers, poses)
@@ -73,17 +73,17 @@ def merge_fixed(description: Description, joints: Collection[int] | None = None)
         raise ModelError(
             f"joint {name!r} joins two bodies that fixed joints already hold together; remove it", element=name
         )
-    rows = {name: kept if name in BODY_ARRAYS else staying for name in BODY_ARRAYS + JOINT_ARRAYS}
+    rows = {name: wholes if name in BODY_ARRAYS else staying for name in BODY_ARRAYS + JOINT_ARRAYS}
     if d.start is not None:
-        rows.update(dict.fromkeys(_START, kept))
+        rows.update(dict.fromkeys(_START, wholes))
     arrays, bindings = _settle(d, numbers, rows)
     frame_r, frame_p, start_r, start_p, _ = (arrays.pop(name) for name in _OTHERS)
     arrays.update(parent=parent, child=child)
     if d.start is not None:
-        arrays["start"] = Start(placed[kept], start_r, start_p)
+        arrays["start"] = Start(placed[wholes], start_r, start_p)
     merged = replace(
         d,
-        body_names=Names([d.body_names[b] for b in kept]),
+        body_names=Names([d.body_names[b] for b in wholes]),
         joint_names=Names([d.joint_names[j] for j in staying]),
         frames=replace(frames, r=snapped(frame_r), p=frame_p),
         mimics=tuple(replace(m, follower=joint_index[m.follower], leader=joint_index[m.leader]) for m in d.mimics),
@@ -157,16 +157,16 @@ def _with_locked(d: Description, held: Mapping[str, Array]) -> tuple[Element, ..
             by[Quantity("joint", (name,), k, True)] = Number(0.0)
             if k < len(q):
                 by[Quantity("joint", (name,), k)] = Number(float(q[k]))
-    kept = [e for e in d.elements if not (isinstance(e, JointForce) and e.joint in held)]
-    made: list[Element] = []
-    for e in kept:
+    elements = [e for e in d.elements if not (isinstance(e, JointForce) and e.joint in held)]
+    changed: list[Element] = []
+    for e in elements:
         if not any(quantity in by for quantity in quantities(*laws_of(e))):
-            made.append(e)
+            changed.append(e)
         elif isinstance(e, AppliedWrench):
-            made.append(replace(e, laws=tuple(replaced(law, by) for law in e.laws)))
+            changed.append(replace(e, laws=tuple(replaced(law, by) for law in e.laws)))
         else:
-            made.append(replace(e, law=replaced(e.law, by)))
-    return tuple(made)
+            changed.append(replace(e, law=replaced(e.law, by)))
+    return tuple(changed)
 
 
 def _coordinates(d: Description, joint: int, value: float | ArrayLike) -> Array:
@@ -215,8 +215,8 @@ def _settle(
             array = getattr(d, name)
         array = array[rows[name]] if name in rows else array
         if array.dtype == object:
-            array, found = settle(name, array, d.parameters)
-            bindings.update(found)
+            array, bound = settle(name, array, d.parameters)
+            bindings.update(bound)
         arrays[name] = snapped(array) if name in ("ri", "rj") else array
     return arrays, bindings
 
@@ -271,7 +271,7 @@ def _exact(r: Array) -> Array:
 
 
 def _sum_inertias(
-    d: Description, numbers: dict[str, Array], poses: dict[int, tuple[int, Array, Array]], kept: list[int]
+    d: Description, numbers: dict[str, Array], poses: dict[int, tuple[int, Array, Array]], wholes: list[int]
 ) -> tuple[float, Array, Array] | None:
     """Write the inertia of each whole on its kept body; the return value is ground's."""
     parts: dict[int, list[tuple[Any, Array, Array]]] = {}
@@ -283,11 +283,11 @@ def _sum_inertias(
         if root == GROUND:
             for name in BODY_ARRAYS:
                 _refuse_bound(numbers[name][b], f"the {name} of {d.body_names[b]!r}, which becomes part of ground")
-    for b in kept:
+    for b in wholes:
         if b in parts:
             if _weighs(d, numbers, b):
-                own = (numbers["mass"][b], numbers["com"][b], full_inertia(numbers["inertia"][b]))
-                parts[b].insert(0, own)
+                whole = (numbers["mass"][b], numbers["com"][b], full_inertia(numbers["inertia"][b]))
+                parts[b].insert(0, whole)
             for name, value in zip(BODY_ARRAYS, _packed(parts[b]), strict=True):
                 _put(numbers, name, b, value)
     if GROUND not in parts:

@@ -77,9 +77,9 @@ def span(description: Description) -> Topology:
     d = description
     n = d.nb
     if d.nj == n and not d.cuts and np.array_equal(d.child, np.arange(n)):
-        found = _span_of_children(d.parent)
-        if found is not None:
-            return found
+        ordered = _span_of_children(d.parent)
+        if ordered is not None:
+            return ordered
     around: dict[int, list[tuple[int, int, bool]]] = {}
     for j, (a, b) in enumerate(zip(d.parent.tolist(), d.child.tolist(), strict=True)):
         if j not in d.cuts:

@@ -203,12 +203,12 @@ class Tree:
         joints, bodies = _classes([getattr(d, name) for name in _OF_JOINTS]), _classes([d.mass, d.com, d.inertia])
         if joints is None or bodies is None:
             return None
-        own = ((joints[t.joint] * FEW + bodies[t.body]) * 2 + t.reverse).astype(np.int64)
+        classes = ((joints[t.joint] * FEW + bodies[t.body]) * 2 + t.reverse).astype(np.int64)
         up, main = self.parent, self._main
         others = up, main, np.where(up >= 0, main[up], -1)
-        key, base = own, 2 * FEW**2 + 1
+        key, base = classes, 2 * FEW**2 + 1
         for other in others:
-            key = key * base + np.where(other >= 0, own[other] + 1, 0)
+            key = key * base + np.where(other >= 0, classes[other] + 1, 0)
         _, first, which = np.unique(key, return_index=True, return_inverse=True)
         return first, which.astype(np.int32)
 
@@ -291,8 +291,8 @@ class Tree:
     def rows(self, at: Any) -> Floats:
         """The records of these positions."""
         rows, which = self.records
-        found: Floats = rows[at] if which is None else rows[which[at]]
-        return found
+        records: Floats = rows[at] if which is None else rows[which[at]]
+        return records
 
     # -- one link, over any scalar ------------------------------------------------------------------
     def record(self, i: int, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -339,12 +339,12 @@ class Tree:
     def triads(self, joint: int, parameters: Mapping[str, Any] | None = None) -> list[tuple[int, Any, Any]]:
         """Triads i and j of a joint, as `on_link` gives them."""
         d, known = self.description, parameters or {}
-        found = []
+        triads = []
         for side, body in (("i", int(d.parent[joint])), ("j", int(d.child[joint]))):
             r, p = self.row(f"r{side}", joint, known), self.row(f"p{side}", joint, known)
             position, r, p = self.on_link(body, r, p, known)
-            found.append((position, r if _recorded(r) else snapped(r), p if _recorded(p) else _clean(p[None])[0]))
-        return found
+            triads.append((position, r if _recorded(r) else snapped(r), p if _recorded(p) else _clean(p[None])[0]))
+        return triads
 
     @cached_property
     def _bound_rows(self) -> dict[str, set[int]]:
@@ -361,21 +361,21 @@ class Tree:
         plain = np.asarray(getattr(d, array)[k], dtype=np.float64)
         width, entries = plain.size, list(plain.reshape(-1))
         names = {**d.parameters, **parameters}
-        found = False
+        recorded = False
         if k in self._bound_rows.get(array, ()):
             for e in range(width):
                 expression = d.bindings.get((array, k * width + e))
                 if expression is not None and expression.names() & parameters.keys():
                     entries[e] = expression.evaluate(names)
-                    found = True
-        return (np.array(entries, dtype=object) if found else plain).reshape(plain.shape)
+                    recorded = True
+        return (np.array(entries, dtype=object) if recorded else plain).reshape(plain.shape)
 
     def _bound(self, i: int, parameters: Mapping[str, Any]) -> dict[str, Any]:
         t = self.topology
         joint, body, up = int(t.joint[i]), int(t.body[i]), int(self.parent[i])
-        own, other = ("i", "j") if t.reverse[i] else ("j", "i")
+        far, other = ("i", "j") if t.reverse[i] else ("j", "i")
         r_up, p_up = self.row(f"r{other}", joint, parameters), self.row(f"p{other}", joint, parameters)
-        r_own, p_own = self.row(f"r{own}", joint, parameters), self.row(f"p{own}", joint, parameters)
+        r_own, p_own = self.row(f"r{far}", joint, parameters), self.row(f"p{far}", joint, parameters)
         r_par, p_par, phi_par = np.eye(3), np.zeros(3), 0.0
         if up >= 0:
             side = "i" if t.reverse[up] else "j"

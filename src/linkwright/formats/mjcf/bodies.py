@@ -140,13 +140,13 @@ def read_bodies(root: Node, settings: Settings, defaults: Defaults) -> Bodies:
 def aligned(bodies: Bodies, settings: Settings) -> list[str]:
     """The free bodies whose frames MuJoCo turns to their inertia; those that carry others stay as they are."""
     carrying = {body.parent for body in bodies.rows}
-    found = []
+    turned = []
     for k, body in enumerate(bodies.rows):
         if k not in carrying and body.joints and body.joints[0].kind == "free":
             word = body.joints[0].node.word("align", "auto", ("true", "false", "auto"))
             if word == "true" or (word == "auto" and settings.align_free):
-                found.append(body.name)
-    return found
+                turned.append(body.name)
+    return turned
 
 
 class _Reader:

@@ -37,12 +37,12 @@ class Chains:
 
     def places(self, q: Mapping[str, Any]) -> list[Pose]:
         """Where links are in the world: joints at these coordinates, and where the file draws them if not given."""
-        found: list[Pose] = []
+        poses: list[Pose] = []
         for link in self.links:
-            base = HERE if link.parent < 0 else found[link.parent]
+            base = HERE if link.parent < 0 else poses[link.parent]
             moved = HERE if link.joint is None else _moved(link.joint, q.get(link.joint.name))
-            found.append(base @ link.i @ moved @ link.j.inverse())
-        return found
+            poses.append(base @ link.i @ moved @ link.j.inverse())
+        return poses
 
 
 def _moved(joint: Joint, q: Any) -> Pose:
@@ -62,21 +62,21 @@ def free_pose(joint: Joint, q: Any) -> Pose:
 
 def chains_of(bodies: Bodies) -> Chains:
     """The links of all bodies."""
-    made = Chains([], [])
+    chains = Chains([], [])
     taken = {body.name for body in bodies.rows}
     for k, body in enumerate(bodies.rows):
-        at = -1 if body.parent < 0 else made.last[body.parent]
+        at = -1 if body.parent < 0 else chains.last[body.parent]
         base = body.pose  # of the body in the link before, until a joint takes it over
         if not body.joints:
-            made.links.append(Link(body.name, at, None, base, HERE, k))
+            chains.links.append(Link(body.name, at, None, base, HERE, k))
         for n, joint in enumerate(body.joints):
             last = n == len(body.joints) - 1
             name = body.name if last else claimed(f"{body.name} ({joint.name})", taken)
             i, j = _frames(joint, base)
-            made.links.append(Link(name, at, joint, i, j, k if last else None))
-            at, base = len(made.links) - 1, HERE
-        made.last.append(len(made.links) - 1)
-    return made
+            chains.links.append(Link(name, at, joint, i, j, k if last else None))
+            at, base = len(chains.links) - 1, HERE
+        chains.last.append(len(chains.links) - 1)
+    return chains
 
 
 def _frames(joint: Joint, base: Pose) -> tuple[Pose, Pose]:

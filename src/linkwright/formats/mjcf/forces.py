@@ -59,11 +59,11 @@ class Forces:
             self.leave("the fluid around bodies (density, viscosity and wind of <option>)")
 
     def _spring(self, joint: Joint, stiffness: Floats) -> None:
-        rest = spring_place(joint, self.settings)
+        slack = spring_place(joint, self.settings)
         if stiffness[1:].any():
-            self.b.joint_force(joint.name, -powers(stiffness, _Q - rest), name=f"{joint.name} spring")
+            self.b.joint_force(joint.name, -powers(stiffness, _Q - slack), name=f"{joint.name} spring")
         else:
-            self.b.joint_spring(joint.name, float(stiffness[0]), rest, name=f"{joint.name} spring")
+            self.b.joint_spring(joint.name, float(stiffness[0]), slack, name=f"{joint.name} spring")
 
     def _free_armature(self, joint: Joint) -> None:
         """MuJoCo's rates of a free joint are along the world's axes: its armature does not see the body turn."""

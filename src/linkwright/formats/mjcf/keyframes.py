@@ -35,25 +35,25 @@ def read_keyframe(root: Node, bodies: Bodies, chosen: str | int | None) -> Begin
         names = ", ".join(key.get("name") or str(k) for k, key in enumerate(keys[:8])) or "none"
         raise root.fail(f"there is no keyframe {chosen!r}; there are: {names}")
     key, joints = named[0], list(bodies.joints.values())
-    made = Beginning()
-    made.q = _shared(key, "qpos", joints, _COORDINATES)
-    made.v = _shared(key, "qvel", joints, _RATES)
+    state = Beginning()
+    state.q = _shared(key, "qpos", joints, _COORDINATES)
+    state.v = _shared(key, "qvel", joints, _RATES)
     for joint in joints:
-        if joint.scalar and joint.name in made.q:
-            made.q[joint.name] = float(made.q[joint.name][0])
-    return made
+        if joint.scalar and joint.name in state.q:
+            state.q[joint.name] = float(state.q[joint.name][0])
+    return state
 
 
 def _shared(key: Node, word: str, joints: list[Joint], sizes: dict[str, int]) -> dict[str, Any]:
     """The numbers of a keyframe, each joint its own."""
     total = sum(sizes[joint.kind] for joint in joints)
     values = key.numbers(word, total) if key.get(word) is not None else None
-    found: dict[str, Any] = {}
+    shares: dict[str, Any] = {}
     at = 0
     for joint in joints if values is not None else ():
-        found[joint.name] = values[at : at + sizes[joint.kind]]  # type: ignore[index]
+        shares[joint.name] = values[at : at + sizes[joint.kind]]  # type: ignore[index]
         at += sizes[joint.kind]
-    return found
+    return shares
 
 
 def begin(b: Builder, chains: Chains, beginning: Beginning, *, closed: bool) -> None:

@@ -20,20 +20,20 @@ def pose_of(node: Node, settings: Settings) -> Pose:
 
 def rotation_of(node: Node, settings: Settings) -> Floats:
     """The orientation by whichever attribute gives it; none is no turn."""
-    given = [key for key in _FORMS if node.get(key) is not None]
-    if len(given) > 1:
-        raise node.fail(f"gives its orientation twice, by {given[0]} and {given[1]}; keep one")
-    if "axisangle" in given:
+    forms = [key for key in _FORMS if node.get(key) is not None]
+    if len(forms) > 1:
+        raise node.fail(f"gives its orientation twice, by {forms[0]} and {forms[1]}; keep one")
+    if "axisangle" in forms:
         values = node.vector("axisangle", (0.0,) * 4)
         return about(_unit(node, "axisangle", values[:3]), float(values[3]) * settings.angle)
-    if "xyaxes" in given:
+    if "xyaxes" in forms:
         values = node.vector("xyaxes", (0.0,) * 6)
         x = _unit(node, "xyaxes", values[:3])
         y = _unit(node, "xyaxes", values[3:] - x * (x @ values[3:]))
         return snapped(np.stack([x, y, np.cross(x, y)], axis=1))
-    if "zaxis" in given:
+    if "zaxis" in forms:
         return along(_unit(node, "zaxis", node.vector("zaxis", (0.0,) * 3)))
-    if "euler" in given:
+    if "euler" in forms:
         angles = node.vector("euler", (0.0,) * 3) * settings.angle
         r = np.eye(3)
         for letter, angle in zip(settings.eulerseq, angles.tolist(), strict=True):

@@ -91,14 +91,14 @@ def read_mjcf(
         forces.actuators(driving, tendons, apply=actuators == "apply")
         begin(builder, chains, read_keyframe(root, bodies, keyframe), closed=bool(holding.closures))
         add_shapes(builder, bodies, meshes, root, places)
-        made = replace(builder.description(), folder=str(Path(path).parent))
+        description = replace(builder.description(), folder=str(Path(path).parent))
         if friction == "ignore":
             losses = losses_of(chains)
-            made = replace(made, elements=tuple(e for e in made.elements if e.name not in losses))
+            description = replace(description, elements=tuple(e for e in description.elements if e.name not in losses))
         if still:
-            made = lock(made, still)
+            description = lock(description, still)
         if fixed == "merge":
-            made = merge_fixed(made)
+            description = merge_fixed(description)
     except FormatError:
         raise
     except ModelError as error:  # of a description that cannot be; the file is what the user knows
@@ -114,4 +114,4 @@ def read_mjcf(
     if forces.left_out:
         text = f"{file}: left out, though MuJoCo has it in the motion: {'; '.join(forces.left_out)}"
         warn(text, LinkwrightWarning, stacklevel=4)
-    return made
+    return description

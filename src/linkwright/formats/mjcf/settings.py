@@ -121,22 +121,22 @@ class Defaults:
             self._classes.setdefault(node.get("class") or "main", self._main)
             self._fill(self._main, node)
 
-    def _fill(self, made: _Class, node: Node) -> None:
+    def _fill(self, filled: _Class, node: Node) -> None:
         # What a class says itself comes before its subclasses take it over, wherever it stands.
         for child in node.children:
             self._check(child)
             if child.tag in ACTUATORS:
-                made.actuators.append(child)
+                filled.actuators.append(child)
             elif child.tag != "default":
                 # A new dictionary: that of the class around is shared.
-                made.by_tag[child.tag] = child.over(made.by_tag.get(child.tag, {})).attributes
+                filled.by_tag[child.tag] = child.over(filled.by_tag.get(child.tag, {})).attributes
         for child in node.each("default"):
             name = child.get("class")
             if not name:
                 raise child.fail('a nested <default> has no class; add class="..."')
             if name in self._classes:
                 raise child.fail(f"there is a default class {name!r} already; rename one")
-            self._classes[name] = made.copied()
+            self._classes[name] = filled.copied()
             self._fill(self._classes[name], child)
 
     def _check(self, node: Node) -> None:

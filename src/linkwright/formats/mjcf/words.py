@@ -70,16 +70,16 @@ _DRAWN = ("camera", "light", "material", "texture", "pair", "skin", "flex")
 
 def unknown_words(root: Node) -> str:
     """What MJCF has no such element or attribute for, where it would count; empty if there is none."""
-    told: list[str] = []
+    texts: list[str] = []
     more = 0
     for node, what, word, known in _unknown(root):
-        if len(told) == _MOST:
+        if len(texts) == _MOST:
             more += 1
             continue
         alike = get_close_matches(word[:40].lower(), known, n=1)
         hint = f" ({alike[0]}?)" if alike else ""
-        told.append(f"{what}{hint} on line {node.line}" + (f" of {node.file}" if node.file != root.file else ""))
-    return "; ".join(told) + (f"; and {more} more" if more else "")
+        texts.append(f"{what}{hint} on line {node.line}" + (f" of {node.file}" if node.file != root.file else ""))
+    return "; ".join(texts) + (f"; and {more} more" if more else "")
 
 
 #: An element, what is strange in words, the word, and those that could stand there.

@@ -42,5 +42,5 @@ def turned(rotation: Array, turn: Floats) -> Array:
         source = int(np.flatnonzero(turn[:, k])[0])
         column = rotation[:, source]
         columns.append(column if turn[source, k] > 0.0 else -column)
-    made = np.stack(columns, axis=1)
-    return made if made.dtype == object else made + 0.0
+    axes = np.stack(columns, axis=1)
+    return axes if axes.dtype == object else axes + 0.0

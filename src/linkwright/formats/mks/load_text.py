@@ -33,11 +33,11 @@ def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
         kind = d.kind_of(d.joint_names.position("joint", force.joint))
         names = COORDINATES.get(kind.name) or RATES.get(kind.name, ())
         where = name_text(force.joint) + (f".{_number(names[force.index], force.index)}" if kind.nv > 1 else "")
-        own = Quantity("joint", (force.joint,), force.index)
+        coordinate = Quantity("joint", (force.joint,), force.index)
         pair = (Name("q"), Name("v"))
-        spelled: dict[Expression, Expression] = {pair[1]: Spelled(quantity_text(d, _rate(own)))}
+        spelled: dict[Expression, Expression] = {pair[1]: Spelled(quantity_text(d, _rate(coordinate)))}
         if kind.paired:
-            spelled[pair[0]] = Spelled(quantity_text(d, own))
+            spelled[pair[0]] = Spelled(quantity_text(d, coordinate))
         head, at = "TORQUE" if turns(kind.name, force.index) else "FORCE", [f"joint = {where}"]
     else:
         pair = (Name("d"), Name("dd"))
@@ -70,8 +70,8 @@ def _can_be_said(d: Description, constants: Mapping[str, Expression]) -> bool:
 def _wrench(d: Description, force: AppliedWrench) -> tuple[str, list[str]]:
     parts = [f"triad = {name_text(force.frame)}"]
     halves = {"force": force.laws[:3], "torque": force.laws[3:]}
-    given = [key for key, laws in halves.items() if any(law != Number(0.0) for law in laws)] or ["force"]
-    for key in given:
+    heads = [key for key, laws in halves.items() if any(law != Number(0.0) for law in laws)] or ["force"]
+    for key in heads:
         parts.append(f"{key} = ({', '.join(_law(d, law, {}) for law in halves[key])})")
     if force.axes != "frame":
         # The word alone means ground's axes; in quotes it is the name of a triad.
@@ -80,7 +80,7 @@ def _wrench(d: Description, force: AppliedWrench) -> tuple[str, list[str]]:
         parts.append(f"axes = {of}")
     if force.reaction:
         parts.append(f"reaction = {name_text(force.reaction)}")
-    return ("TORQUE" if given == ["torque"] else "FORCE"), parts
+    return ("TORQUE" if heads == ["torque"] else "FORCE"), parts
 
 
 def initial_parts(d: Description, initial: Sequence[Initial]) -> list[str]:

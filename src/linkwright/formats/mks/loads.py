@@ -150,8 +150,8 @@ class Loads(Links):
         if head in ("force", "torque"):
             law = self.law(a.need("law").value)
         elif head == "spring":
-            rest = self._number(a, "rest", angle=angular)
-            law = self._spring(a, _OWN, _RATE, 0.0 if rest is None else rest)
+            neutral = self._number(a, "rest", angle=angular)
+            law = self._spring(a, _OWN, _RATE, 0.0 if neutral is None else neutral)
         elif head == "damper":
             law = laws.damper(_RATE, self._needed(a, "damping"))
         elif head == "friction":
@@ -255,9 +255,9 @@ class Loads(Links):
         assert number is not None
         return number
 
-    def _spring(self, a: Attributes, x: Name, v: Name, rest: Expression | float) -> Expression:
+    def _spring(self, a: Attributes, x: Name, v: Name, neutral: Expression | float) -> Expression:
         damping = self._number(a, "damping")
-        return laws.spring(x, v, self._needed(a, "stiffness"), rest, 0.0 if damping is None else damping)
+        return laws.spring(x, v, self._needed(a, "stiffness"), neutral, 0.0 if damping is None else damping)
 
     def _stop(self, a: Attributes, angular: bool, make: Callable[..., Any]) -> None:
         lower, upper = (self._number(a, key, angle=angular) for key in ("lower", "upper"))

@@ -71,18 +71,18 @@ class Scope:
         self._known[key] = (name.text, value)
         if value is None:
             return
-        given = self.overridden.pop(key, None)
-        number = value.number if given is None else given.number
+        override = self.overridden.pop(key, None)
+        number = value.number if override is None else override.number
         if number is not None:
             self.values[name.text] = number
-            made = Value(Name(name.text), None, value.angle, mixed=value.mixed)
-            if isinstance(given, Given):
-                made = Value(Name(name.text), None, given.angle)
-                if value.angle and not given.angle and number != 0.0:
+            parameter = Value(Name(name.text), None, value.angle, mixed=value.mixed)
+            if isinstance(override, Given):
+                parameter = Value(Name(name.text), None, override.angle)
+                if value.angle and not override.angle and number != 0.0:
                     self.without_unit.append((name.text, number))
-            elif given is not None:
-                made.mixed = None
-            self._known[key] = (name.text, made)
+            elif override is not None:
+                parameter.mixed = None
+            self._known[key] = (name.text, parameter)
 
     @property
     def names(self) -> list[str]:
@@ -90,28 +90,28 @@ class Scope:
 
     def all_values(self) -> dict[str, float]:
         """Every parameter as it stands, by name; one without a value is left out."""
-        found = {}
+        values = {}
         for name, value in self._known.values():
             number = None if value is None else computed(value.expression.evaluate, self.values)
             if number is not None:
-                found[name] = number
-        return found
+                values[name] = number
+        return values
 
     # -- expressions --------------------------------------------------------------------------------------
     def value(self, node: Node, *, time: bool = False, measure: Measure | None = None) -> Value:
         """An expression of parameters, of TIME where that is allowed, and of what `measure` makes of hinge.angle."""
         before, self._measure = self._measure, measure
         try:
-            made = self._value(node, time)
+            value = self._value(node, time)
         finally:
             self._measure = before
-        self._total += made.size
-        if made.size > MAX_SIZE or self._total > MAX_TOTAL:
+        self._total += value.size
+        if value.size > MAX_SIZE or self._total > MAX_TOTAL:
             raise Fault(node, "this becomes too large when the parameters are put in; simplify the PARAMETERs")
-        if made.depth > MAX_DEPTH:
+        if value.depth > MAX_DEPTH:
             text = f"more than {MAX_DEPTH} operations one inside the other, with the parameters put in; simplify it"
             raise Fault(node, text)
-        return made
+        return value
 
     def _value(self, node: Node, time: bool) -> Value:
         if isinstance(node, Num):
@@ -148,8 +148,8 @@ class Scope:
             if not time:
                 raise Fault(node, "TIME can be used in the laws of drivers and forces only")
             return Value(TIME)
-        found = self._known.get(key)
-        if found is None:
+        known = self._known.get(key)
+        if known is None:
             extra = ["TIME"] if time else []
             place, line = self.later.get(key, (-1, 0))
             if place > node.start:
@@ -157,9 +157,9 @@ class Scope:
                 raise Fault(node, text)
             hint = did_you_mean(node.text, [*self.names, *extra, *CONSTANTS])
             raise Fault(node, f"there is no parameter {node.text!r}{hint}")
-        if found[1] is None:
+        if known[1] is None:
             raise Fault
-        return found[1]
+        return known[1]
 
     def _applied(self, node: Applied, time: bool) -> Value:
         function = node.function.text if node.operation else node.function.text.lower()
@@ -176,10 +176,10 @@ class Scope:
             function = CALLS[function]
         arguments = [self._value(a, time) for a in node.arguments]
         if function in ("min", "max") and len(arguments) > 2:
-            made = arguments[0]
+            nested = arguments[0]
             for k, argument in enumerate(arguments[1:], 1):
-                made = self._call(node, function, [made, argument], node.arguments[k - 1 : k + 1])
-            return made
+                nested = self._call(node, function, [nested, argument], node.arguments[k - 1 : k + 1])
+            return nested
         wanted = FUNCTIONS[function][0]
         if len(arguments) != wanted:
             least = "at least " if function in ("min", "max") else ""
@@ -199,18 +199,18 @@ class Scope:
         size = 1 + sum(a.size for a in arguments)
         if size > MAX_SIZE:
             raise Fault(node, "this becomes too large when the parameters are put in; simplify the PARAMETERs")
-        made = Value(Call(function, tuple(a.expression for a in arguments)), size=size)
-        made.depth = 1 + max(a.depth for a in arguments)
-        kept = [(arguments[k], nodes[k]) for k in _KEEP_ANGLE.get(function, ())]
-        made.angle = function in _GIVE_ANGLE or any(a.angle for a, _ in kept)
-        made.mixed = next((a.mixed for a, _ in kept if a.mixed), None)
-        if made.angle and not made.mixed and function in _ALIKE:
-            made.mixed = mixture(kept)
+        value = Value(Call(function, tuple(a.expression for a in arguments)), size=size)
+        value.depth = 1 + max(a.depth for a in arguments)
+        terms = [(arguments[k], nodes[k]) for k in _KEEP_ANGLE.get(function, ())]
+        value.angle = function in _GIVE_ANGLE or any(a.angle for a, _ in terms)
+        value.mixed = next((a.mixed for a, _ in terms if a.mixed), None)
+        if value.angle and not value.mixed and function in _ALIKE:
+            value.mixed = mixture(terms)
         if all(a.number is not None for a in arguments):
-            made.number = computed(FUNCTIONS[function][1], *(a.number for a in arguments))
-            if made.number is None:
+            value.number = computed(FUNCTIONS[function][1], *(a.number for a in arguments))
+            if value.number is None:
                 raise Fault(node, "this is not a finite real number")
-        return made
+        return value
 
     def _table(self, node: Applied, time: bool) -> Value:
         points = node.arguments[1:]
@@ -231,23 +231,23 @@ class Scope:
         argument = self.value(node.arguments[0], time=time, measure=self._measure)
         try:
             with np.errstate(all="ignore"):
-                made = tabulated(argument.expression, rows)
+                lookup = tabulated(argument.expression, rows)
         except (ValueError, ArithmeticError):
             raise Fault(node, "there is no spline through these points; move them apart") from None
         with np.errstate(all="ignore"):
-            miss = abs(float(made.table(rows[-1][0])) - rows[-1][1])
+            miss = abs(float(lookup.table(rows[-1][0])) - rows[-1][1])
         if not miss <= _TABLE_MISS * max(abs(row[1]) for row in rows):
             raise Fault(node, "the spline misses these points by rounding alone: they are too close, or too far apart")
         angle = any(y.angle for y, _ in heights)
-        return Value(made, None, angle, argument.size + 1, argument.depth + 1, mixture(heights) if angle else None)
+        return Value(lookup, None, angle, argument.size + 1, argument.depth + 1, mixture(heights) if angle else None)
 
     # -- numbers ------------------------------------------------------------------------------------------
     def constant(self, node: Node) -> float:
         """A number without parameters."""
-        made = self.value(node)
-        if made.number is None:
+        value = self.value(node)
+        if value.number is None:
             raise Fault(node, "this cannot depend on a parameter; give a plain number")
-        return made.number
+        return value.number
 
     def numeric(self, node: Node) -> Numeric:
         """A number, or an expression of parameters that has a finite value now."""
@@ -263,17 +263,17 @@ class Scope:
         """The value with the present parameters."""
         if value.number is not None:
             return value.number
-        found = computed(value.expression.evaluate, self.values)
-        if found is None:
+        number = computed(value.expression.evaluate, self.values)
+        if number is None:
             raise Fault(node, "this is not a finite real number with these values of the parameters")
-        return found
+        return number
 
     def vector(self, node: Node, *counts: int) -> list[Numeric]:
         """A vector of numbers or expressions."""
         if not isinstance(node, Vector) or len(node) not in counts:
-            given = f"; {len(node)} given" if isinstance(node, Vector) else ""
+            count = f"; {len(node)} given" if isinstance(node, Vector) else ""
             wanted = " or ".join(map(str, counts))
-            raise Fault(node, f"expected {wanted} numbers in parentheses{given}")
+            raise Fault(node, f"expected {wanted} numbers in parentheses{count}")
         if node.values:
             if not all(map(math.isfinite, node.values)):
                 raise Fault(node, "a number here is too large")
@@ -301,10 +301,10 @@ def computed(function: Any, *arguments: Any) -> float | None:
     try:
         with np.errstate(all="ignore"):
             value = function(*arguments)
-        made = float(value) if not isinstance(value, complex) else math.nan
+        number = float(value) if not isinstance(value, complex) else math.nan
     except (ArithmeticError, ValueError, TypeError):
         return None
-    return made if math.isfinite(made) else None
+    return number if math.isfinite(number) else None
 
 
 def words_of(node: Node) -> str | None:

@@ -86,9 +86,9 @@ def _text(e: Expression, depth: int) -> tuple[str, int]:
         level = _ATOM + 1 if isinstance(operand, Number) or _is_neg(operand) else _SIGNED
         return f"-{_within(operand, level, depth)}", _SIGNED
     if e.function in _INFIX:
-        sign, own, left, right = _INFIX[e.function]
+        sign, binding, left, right = _INFIX[e.function]
         a, b = (_within(x, level, depth) for x, level in zip(e.arguments, (left, right), strict=True))
-        return (f"{a}{sign}{b}" if sign in "*/^" else f"{a} {sign} {b}"), own
+        return (f"{a}{sign}{b}" if sign in "*/^" else f"{a} {sign} {b}"), binding
     inner = ", ".join(_text(a, depth + 1)[0] for a in e.arguments)
     return f"{_WRITTEN[e.function]}({inner})", _ATOM
 
@@ -104,8 +104,8 @@ def _within(e: Expression, least: int, depth: int) -> str:
 
 def _table(e: Lookup, depth: int) -> str:
     points = e.table.points()
-    made = type(e.table).spline(*zip(*points, strict=True))
-    mine, theirs = np.array(made.coefficients), np.array(e.table.coefficients)
+    spline = type(e.table).spline(*zip(*points, strict=True))
+    mine, theirs = np.array(spline.coefficients), np.array(e.table.coefficients)
     if mine.shape != theirs.shape or not np.allclose(mine, theirs, rtol=1e-12, atol=1e-12 * np.abs(theirs).max()):
         raise ModelError("a table is no natural spline through its points; .mks files cannot hold it")
     shown = ", ".join(f"({number_text(x)}, {number_text(y)})" for x, y in points)
