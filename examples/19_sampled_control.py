@@ -65,7 +65,7 @@ for name, controller in controllers.items():
         encoders=lw.control.Encoder(counts=200_000),
         sensors=[lw.control.Accelerometer("pen", noise=0.05, cutoff=80.0)],
         torque_limit=30.0,
-        seed=1,
+        settings=lw.control.LoopSettings(seed=1),
     )
     runs[name] = run = loop.run(1.5, start)
     assert run.status, run.status

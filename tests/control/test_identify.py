@@ -183,7 +183,7 @@ def test_a_large_mean_is_noted() -> None:
         ({"orders": (0, 2, 0, 0, 1)}, "nb is a whole number of at least 1"),
         ({"stable": "maybe"}, "'keep', 'refuse' or 'reflect'"),
         ({"holdout": 1.0}, "fraction of the record"),
-        ({"starts": 0}, "starts is a whole number"),
+        ({"starts": 0}, "starts must be a whole number"),
         ({"criterion": "cic"}, "one of bic, aic, validation"),
         ({"criterion": "validation", "holdout": 0.0}, "needs data that are held out"),
         ({"initial": "guess", "orders": (1, 1, 0, 0, 1)}, "'estimate' or 'zero'"),

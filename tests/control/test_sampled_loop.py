@@ -5,7 +5,7 @@ import pytest
 from controlled import block, five_bar, five_bar_start, pendulum, planar_arm
 
 import linkwright as lw
-from linkwright.errors import ModelError, NameNotFound, ShapeError
+from linkwright.errors import DtypeError, ModelError, NameNotFound, ShapeError
 
 
 class Played:
@@ -125,7 +125,9 @@ def test_an_outer_loop_refuses_what_cannot_be_given_a_target() -> None:
 def test_the_plant_moves_as_a_simulation_with_the_same_steps() -> None:
     mech = five_bar()
     q = five_bar_start(mech)
-    run = lw.control.Loop(mech, Played([0.3, -0.2]), period=2e-3, substeps=4).run(0.1, q)
+    run = lw.control.Loop(mech, Played([0.3, -0.2]), period=2e-3, settings=lw.control.LoopSettings(substeps=4)).run(
+        0.1, q
+    )
     tau = np.zeros(mech.nv)
     tau[:2] = 0.3, -0.2
     sol = lw.simulate(mech, 0.1, q0=q, v0=np.zeros(mech.nv), tau=tau, method="rk4", dt=5e-4)
@@ -147,7 +149,7 @@ def test_a_command_that_is_not_finite_never_reaches_the_plant() -> None:
 
 def test_too_many_in_a_row_stop_the_run_with_a_sentence() -> None:
     bad = Law(lambda k, t, m: [np.inf] if k > 5 else [1.0])
-    run = lw.control.Loop(block(), bad, period=0.1, patience=3).run(2.0, [0.0])
+    run = lw.control.Loop(block(), bad, period=0.1, settings=lw.control.LoopSettings(patience=3)).run(2.0, [0.0])
     assert not run.status
     assert run.status.reason == "no finite force"
     assert "not finite 3 times in a row" in str(run.status)
@@ -167,13 +169,17 @@ def test_forces_are_cut_at_their_limit_and_counted() -> None:
 
 
 def test_forces_change_no_faster_than_the_slew() -> None:
-    run = lw.control.Loop(block(), Played([1.0]), period=0.1, slew=2.0).run(1.0, [0.0])
+    run = lw.control.Loop(block(), Played([1.0]), period=0.1, settings=lw.control.LoopSettings(slew=2.0)).run(
+        1.0, [0.0]
+    )
     assert np.allclose(run.torque[:, 0], np.minimum(0.2 * np.arange(1, 12), 1.0))
 
 
 def test_a_slew_goes_on_from_what_the_limit_let_through() -> None:
     command = Law(lambda k, t, m: [100.0 if k < 20 else -100.0])
-    run = lw.control.Loop(block(), command, period=0.1, slew=10.0, torque_limit=3.0).run(2.5, [0.0])
+    run = lw.control.Loop(
+        block(), command, period=0.1, torque_limit=3.0, settings=lw.control.LoopSettings(slew=10.0)
+    ).run(2.5, [0.0])
     assert run.torque[19, 0] == 3.0
     assert run.torque[20:24, 0] == pytest.approx([2.0, 1.0, 0.0, -1.0])
 
@@ -240,7 +246,9 @@ def noisy(seed: int) -> lw.Solution:
     sensors = [lw.control.Accelerometer("tip", noise=0.1)]
     encoders = lw.control.Encoder(counts=5000, noise=1e-4)
     damp = Law(lambda k, t, m: -0.3 * m.v - 0.01 * m.signals["tip.acceleration"][:1])
-    return lw.control.Loop(mech, damp, encoders=encoders, sensors=sensors, seed=seed).run(0.2, [0.5])
+    return lw.control.Loop(
+        mech, damp, encoders=encoders, sensors=sensors, settings=lw.control.LoopSettings(seed=seed)
+    ).run(0.2, [0.5])
 
 
 def test_a_run_is_the_same_to_the_bit_from_the_same_seed() -> None:
@@ -262,7 +270,7 @@ def test_a_loop_runs_again_from_the_start() -> None:
 def test_plants_with_other_parameters_share_one_compiled_plant() -> None:
     mech = five_bar()
     q = five_bar_start(mech)
-    loop = lw.control.Loop(mech, Played([0.3, -0.2]), free=("m",))
+    loop = lw.control.Loop(mech, Played([0.3, -0.2]), settings=lw.control.LoopSettings(free=("m",)))
     for m in (0.7, 1.0, 1.6):
         run = loop.run(0.05, q, parameters={"m": m})
         other = lw.control.Loop(five_bar(m), Played([0.3, -0.2])).run(0.05, q)
@@ -284,8 +292,8 @@ def test_every_signal_is_in_the_series_and_in_the_file(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"period": 0.0}, ModelError, "period must be a time"),
-        ({"substeps": 0}, ModelError, "substeps must be a whole number"),
+        ({"period": 0.0}, ModelError, "period, the time between two samples in s, must be a number greater than zero"),
+        ({"settings": {"substeps": 0}}, ModelError, "substeps must be a whole number"),
         ({"delay": -1}, ModelError, "delay is a number of periods"),
         ({"drives": ["slid"]}, NameNotFound, "slide"),
         ({"drives": ["slide", "slide"]}, ModelError, "twice"),
@@ -293,14 +301,23 @@ def test_every_signal_is_in_the_series_and_in_the_file(tmp_path) -> None:
         ({"torque_limit": -1.0}, ModelError, "greater than zero"),
         ({"sensors": "all"}, ModelError, "'exact'"),
         ({"encoders": "fine"}, ModelError, "counts a turn"),
-        ({"free": ("mass",)}, NameNotFound, "parameter named 'mass'"),
-        ({"method": "radau"}, NameNotFound, "method named 'radau'"),
-        ({"slew": 0.0}, ModelError, "slew must be"),
+        ({"settings": {"free": ("mass",)}}, NameNotFound, "parameter named 'mass'"),
+        ({"settings": {"method": "radau"}}, NameNotFound, "method named 'radau'"),
+        ({"settings": {"slew": 0.0}}, ModelError, "slew must be"),
     ],
 )
 def test_bad_options_are_told_before_anything_runs(options: dict, error: type, text: str) -> None:
+    settings = options.pop("settings", {})
     with pytest.raises(error, match=text):
-        lw.control.Loop(block(), Played([0.0]), **options)
+        lw.control.Loop(block(), Played([0.0]), settings=lw.control.LoopSettings(**settings), **options)
+
+
+@pytest.mark.parametrize("name", ["substeps", "method", "slew", "seed", "free", "patience"])
+def test_a_setting_among_the_main_arguments_is_an_error_that_names_the_settings(name: str) -> None:
+    with pytest.raises(ModelError, match=rf"no argument '{name}'; give settings=lw\.control\.LoopSettings\({name}="):
+        lw.control.Loop(block(), Played([0.0]), **{name: 3})
+    with pytest.raises(TypeError, match="no argument 'sede'"):
+        lw.control.Loop(block(), Played([0.0]), sede=3)
 
 
 def test_bad_beginnings_are_told() -> None:
@@ -308,11 +325,12 @@ def test_bad_beginnings_are_told() -> None:
     with pytest.raises(ShapeError, match=r"q0 has shape \(2,\)"):
         loop.run(0.1, [0.0, 1.0])
     for tau0 in ([1.0, 2.0], 1.0):
-        with pytest.raises(ShapeError, match=r"tau0 has shape .* give \(1,\)"):
+        with pytest.raises(ShapeError, match=r"tau0, one force a drive, has shape .* give \(1,\)"):
             loop.run(0.1, [0.0], tau0=tau0)
-    for tau0 in (["up"], [np.nan]):
-        with pytest.raises(ModelError, match="tau0 must be finite numbers"):
-            loop.run(0.1, [0.0], tau0=tau0)
+    with pytest.raises(DtypeError, match=r"tau0.* has dtype"):
+        loop.run(0.1, [0.0], tau0=["up"])
+    with pytest.raises(ModelError, match=r"tau0.* has entries that are not finite numbers"):
+        loop.run(0.1, [0.0], tau0=[np.nan])
     with pytest.raises(ModelError, match="t_end"):
         loop.run(0.0, [0.0])
     with pytest.raises(ModelError, match="fixed in this plant"):
@@ -335,5 +353,5 @@ def test_an_interrupted_loop_does_not_speak_of_checkpoints() -> None:
 
 
 def test_a_period_that_is_no_number_is_told() -> None:
-    with pytest.raises(ModelError, match="period must be a time in seconds"):
+    with pytest.raises(ModelError, match="period, the time between two samples in s, must be a number"):
         lw.control.Loop(block(), Played([1.0]), period="a")

@@ -16,7 +16,9 @@ class Nothing:
 
 
 def watched(mech: lw.Mechanism, encoders=None, sensors=(), q0=0.7, v0=0.0, t=0.5, period=1e-3, seed=0):
-    loop = lw.control.Loop(mech, Nothing(), encoders=encoders, sensors=sensors, period=period, seed=seed)
+    loop = lw.control.Loop(
+        mech, Nothing(), encoders=encoders, sensors=sensors, period=period, settings=lw.control.LoopSettings(seed=seed)
+    )
     return loop.run(t, [q0], [v0])
 
 

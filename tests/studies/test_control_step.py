@@ -366,7 +366,7 @@ def test_a_pose_where_the_motors_lose_a_direction_is_told():
         ({"rates": "none"}, "'difference'"),
         ({"period": 0.0}, "time between two steps"),
         ({"kp": -1.0}, "kp must be finite"),
-        ({"kv": [1.0, 2.0]}, "one number or six"),
+        ({"kv": [1.0, 2.0]}, "one number, or 6 of them"),
         ({"payload": -3.0}, "mass in kg"),
         ({"form": "threads", "threads": 7}, "1 to 6"),
     ],

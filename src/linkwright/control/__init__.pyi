@@ -61,6 +61,7 @@ from linkwright.control.loop.responses import path_error as path_error
 from linkwright.control.loop.responses import t50 as t50
 from linkwright.control.loop.responses import vibration as vibration
 from linkwright.control.loop.sampled import Loop as Loop
+from linkwright.control.loop.sampled import LoopSettings as LoopSettings
 from linkwright.control.loop.sampled_run import SampledRun as SampledRun
 from linkwright.control.loop.sensors import Accelerometer as Accelerometer
 from linkwright.control.loop.sensors import Encoder as Encoder

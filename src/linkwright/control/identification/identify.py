@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import whole_number
 from linkwright.control.identification.fitting import Fitted, fit
 from linkwright.control.identification.models import FAMILIES, SHARED, Model
 from linkwright.control.identification.prediction import Orders, split
@@ -62,8 +63,7 @@ def identify(
         raise LinkwrightError(f"identify takes a Record, lw.control.Record(u, y, dt), not a {type(record).__name__}")
     if not 0.0 <= holdout < 0.9:
         raise LinkwrightError(f"holdout is a fraction of the record from 0 to 0.9, not {holdout!r}")
-    if isinstance(starts, bool) or int(starts) != starts or starts < 1:
-        raise LinkwrightError(f"starts is a whole number of at least one, not {starts!r}")
+    whole_number("starts", starts, 1)
     if np.ptp(record.y) == 0.0:
         raise DataError(
             f"the output is constant ({record.y[0]:g}) over all {len(record)} samples: there is no response to model. "
@@ -71,7 +71,7 @@ def identify(
         )
     notes = _notes(record)
     shared = family in SHARED
-    options: dict[str, Any] = {"shared": shared, "initial": initial, "most_starts": int(starts), "seed": seed}
+    options: dict[str, Any] = {"shared": shared, "initial": initial, "most_starts": starts, "seed": seed}
     seen, unseen = _held_out(record, holdout, notes)
     if unseen is None and holdout and orders is None and criterion == "validation":
         raise DataError(f"criterion='validation' cannot be used here. {notes[-1]}")
@@ -93,7 +93,7 @@ def identify(
         judged = _model(early, family, seen, initial)
         scores = (simulated_fit(judged, unseen), predicted_fit(judged, unseen))
         before = early.theta
-        options["most_starts"] = min(2, int(starts))
+        options["most_starts"] = min(2, starts)
     found = fit(record.u, record.y, wanted, first=before, **options)
     if not found.converged:
         notes.append(

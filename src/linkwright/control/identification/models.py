@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.base.checks import positive_number, real_array
+from linkwright.base.checks import positive_number, real_array, whole_number
 from linkwright.control.identification.prediction import Coefficients, Orders, Predictor, join, stable
 from linkwright.control.identification.uncertainty import Band, response_covariance
 from linkwright.errors import LinkwrightError
@@ -185,10 +185,8 @@ class Model:
 
     def predict(self, record: Record, horizon: int = 1) -> Array:
         """The output (N) predicted `horizon` samples ahead: y(t) from u up to t and y up to t − horizon."""
-        if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 1:
-            raise LinkwrightError(f"a horizon is a whole number of samples of at least one, not {horizon!r}")
+        impulse = np.zeros(whole_number("horizon, in samples,", horizon, 1))
         e = self.residuals(record)
-        impulse = np.zeros(int(horizon))
         impulse[0] = 1.0
         return np.asarray(record.y - lfilter(lfilter(self.C, self.D, impulse), [1.0], e))
 

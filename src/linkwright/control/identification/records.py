@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import positive_number, real_array, whole_number
 from linkwright.control.identification.tables import MOST_ROWS, read_columns
 from linkwright.errors import DataError, ExcitationError, NameNotFound
 
@@ -33,8 +33,7 @@ class Record:
     r: Array | None = None
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.dt) and self.dt > 0):
-            raise DataError(f"dt is a positive number of seconds, not {self.dt!r}")
+        positive_number("dt, the sampling period in s,", self.dt)
         for name in ("u", "y", *(["r"] if self.r is not None else [])):
             object.__setattr__(self, name, _checked(name, getattr(self, name)))
         for name, signal in (("y", self.y), ("r", self.r)):
@@ -191,8 +190,7 @@ class Record:
         """Every `factor`-th sample after a low-pass without phase, at 0.4 of the new sampling rate."""
         from scipy.signal import butter, sosfiltfilt  # type: ignore[import-untyped]  # SciPy has no types
 
-        if isinstance(factor, bool) or int(factor) != factor or factor < 1:
-            raise DataError(f"a record is decimated by a whole number of at least one, not {factor!r}")
+        whole_number("factor, by which a record is decimated,", factor, 1)
         if factor == 1:
             return self
         if len(self) // factor < SHORTEST:
@@ -205,8 +203,7 @@ class Record:
         """At another period, by cubic interpolation; to a longer period low-passed first where it divides."""
         from scipy.interpolate import CubicSpline  # type: ignore[import-untyped]  # SciPy has no types
 
-        if not (np.isfinite(dt) and dt > 0):
-            raise DataError(f"dt is a positive number of seconds, not {dt!r}")
+        positive_number("dt, the sampling period in s,", dt)
         ratio = dt / self.dt
         if ratio > 1.0 and abs(ratio - round(ratio)) < 1e-9:
             return self.decimate(round(ratio))

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import whole_number
 from linkwright.control.identification.fitting import fit
 from linkwright.control.identification.models import SHARED
 from linkwright.control.identification.prediction import Orders, Predictor
@@ -68,11 +69,10 @@ def select(
         raise LinkwrightError(f"the criterion is one of {', '.join(CRITERIA)}, not {criterion!r}")
     if criterion == "validation" and unseen is None:
         raise LinkwrightError("criterion='validation' needs data that are held out: give holdout=0.25 for instance")
-    if isinstance(max_order, bool) or int(max_order) != max_order or max_order < 1:
-        raise LinkwrightError(f"max_order is a whole number of at least one, not {max_order!r}")
+    whole_number("max_order", max_order, 1)
     grid = _Grid(seen, unseen, family, criterion, initial)
-    found, _ = seen.excitation(2 * max_order + 1)
-    top = min(int(max_order), max(1, found // 2), max(1, (len(seen) - 40) // 24))
+    excited, _ = seen.excitation(2 * max_order + 1)
+    top = min(max_order, max(1, excited // 2), max(1, (len(seen) - 40) // 24))
     nk = estimated_delay(seen) if delay is None else delay
     noise = (2, 2) if family == "box-jenkins" else (1, 0) if family == "armax" else (0, 0)
     grid.run(Orders(nb, nf, *noise, nk) for nf in range(1, top + 1) for nb in {max(1, nf - 1), nf, nf + 1})

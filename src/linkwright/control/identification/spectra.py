@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.checks import whole_number
 from linkwright.control.identification.records import Record
 from linkwright.errors import DataError
 
@@ -123,8 +124,7 @@ def empirical(record: Record, period: int, *, skip: int = 0) -> Spectrum:
     Averaged over the periods after the first `skip`, which hold the transient; what differs from period to period is
     the noise. Only lines that the input excites are given. There is no leakage, thus no bias by windows.
     """
-    if isinstance(period, bool) or int(period) != period or period < 2:
-        raise DataError(f"a period is a whole number of samples, not {period!r}")
+    whole_number("period, in samples,", period, 2)
     count = len(record) // period - skip
     if skip < 0 or count < 1:
         whole = "1 period" if len(record) // period == 1 else f"{len(record) // period} periods"

@@ -8,9 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.checks import positive_number
 from linkwright.base.types import Floats
 from linkwright.control.loop.controller import Measured, Target
 from linkwright.errors import ModelError, NameNotFound
+
+WASHOUT = "washout, a frequency in Hz,"
 
 
 class Compensates(Protocol):
@@ -31,7 +34,7 @@ class Washout:
     """
 
     def __init__(self, frequency: float, period: float, n: int) -> None:
-        w = 2.0 * np.pi * _frequency(frequency)
+        w = 2.0 * np.pi * positive_number(WASHOUT, frequency)
         self.w, self.n = w, n
         fade, h = np.exp(-w * period), period
         # The exact step of x'' = u − 2w x' − w² x with u held.
@@ -75,9 +78,8 @@ class AccelerationFeedback:
         for axis, series in self.excitation.items():
             if series.ndim != 1 or not np.isfinite(series).all():
                 raise ModelError(f"the excitation of axis {axis} must be a row of finite numbers")
-        if not limit > 0.0:
-            raise ModelError(f"limit must be an acceleration greater than zero, not {limit!r}")
-        self.sensor, self.frequency, self.limit = sensor, _frequency(washout), float(limit)
+        self.sensor, self.frequency = sensor, positive_number(WASHOUT, washout)
+        self.limit = positive_number("limit, an acceleration in m/s²,", limit)
         self.axes: Sequence[int] = sorted({*self.compensators, *self.excitation})
         self._cut = np.zeros(len(self.axes), np.bool_)
         self.signals: dict[str, Any] = {}
@@ -101,9 +103,9 @@ class AccelerationFeedback:
                 wanted[i] = self.compensators[axis].step(r, y, saturated or bool(self._cut[i])) - r
             if axis in self.excitation and k < len(self.excitation[axis]):
                 wanted[i] += self.excitation[axis][k]
-        given = np.clip(wanted, -self.limit, self.limit)
-        self._cut = given != wanted
-        dx, dv, da = self.washout.step(given)
+        correction = np.clip(wanted, -self.limit, self.limit)
+        self._cut = correction != wanted
+        dx, dv, da = self.washout.step(correction)
         x, xd, xdd = (np.array(part, dtype=np.float64) for part in target)
         for i, axis in enumerate(self.axes):
             x[axis] += dx[i]
@@ -111,9 +113,3 @@ class AccelerationFeedback:
             xdd[axis] += da[i]
         self.signals = {"correction": da, "reference.xdd": np.array(target.xdd, dtype=np.float64)}
         return Target(x, xd, xdd)
-
-
-def _frequency(given: float) -> float:
-    if not 0.0 < given < np.inf:
-        raise ModelError(f"the washout is a frequency in Hz greater than zero, not {given!r}")
-    return float(given)

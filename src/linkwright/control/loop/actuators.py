@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import positive_number
 from linkwright.base.types import Floats
+from linkwright.control.loop.controller import one_or_each
 from linkwright.errors import ModelError, ShapeError
 
 
@@ -17,26 +18,22 @@ class Saturation:
     """Forces within ± limit (N m, N), one number for all drives or one for each; counts where it acts."""
 
     def __init__(self, limit: Any, n: int) -> None:
-        array = real_array("limit", limit)
-        if array.shape not in ((), (n,)):
-            text = f"torque_limit has shape {array.shape}; give one number, or {n} of them"
-            raise ShapeError(text, given=array.shape, wanted=(n,))
-        if not (array > 0.0).all():
+        self.limit = one_or_each("torque_limit", limit, n)
+        if not (self.limit > 0.0).all():
             raise ModelError(f"torque_limit must be greater than zero, not {limit!r}; leave it out for no limit")
-        self.limit = np.array(np.broadcast_to(array, (n,)))
         self.counts = np.zeros(n, np.int64)
         self.samples, self.first = 0, math.nan
 
     def __call__(self, t: float, u: Floats) -> Floats:
         """The forces that the drives can give."""
-        out: Floats = np.minimum(np.maximum(u, -self.limit), self.limit)
-        beyond = out != u
+        cut: Floats = np.minimum(np.maximum(u, -self.limit), self.limit)
+        beyond = cut != u
         if beyond.any():
             self.counts += beyond
             if not self.samples:
                 self.first = t
             self.samples += 1
-        return out
+        return cut
 
 
 class Slew:
@@ -44,9 +41,7 @@ class Slew:
     to a limit behind it, or the way back would begin beyond that limit."""
 
     def __init__(self, rate: float, period: float, n: int) -> None:
-        if not 0.0 < rate < math.inf:
-            raise ModelError(f"slew must be a number greater than zero, not {rate!r}")
-        self.most, self.last = rate * period, np.zeros(n)
+        self.most, self.last = positive_number("slew", rate) * period, np.zeros(n)
 
     def __call__(self, u: Floats) -> Floats:
         """The next forces on the way to these."""
@@ -62,8 +57,8 @@ class Delay:
         whole = math.floor(delay + 1e-12)
         part = delay - whole
         self.fraction = part if part > 1e-9 else 0.0
-        kept = whole + (2 if self.fraction else 1)
-        self._line = deque((np.array(first) for _ in range(kept)), maxlen=kept)
+        length = whole + (2 if self.fraction else 1)
+        self._line = deque((np.array(first) for _ in range(length)), maxlen=length)
 
     def __call__(self, u: Floats) -> tuple[tuple[float, Floats], ...]:
         """What acts in the period that begins with this command: parts of the period, and the forces in them."""

@@ -211,15 +211,21 @@ class Corrected(Controller):
         return {**getattr(self.inner, "signals", {}), **getattr(self.correct, "signals", {}), **own}
 
 
-def gains(name: str, given: Any, n: int) -> Floats:
-    """A gain for each of n directions: one number for all, or n of them."""
-    array = real_array(name, given)
+def one_or_each(name: str, numbers: Any, n: int) -> Floats:
+    """A number for each of n directions or drives: one for all, or n of them."""
+    array = real_array(name, numbers)
     if array.shape not in ((), (n,)):
         text = f"{name} has shape {array.shape}; give one number, or {n} of them"
         raise ShapeError(text, given=array.shape, wanted=(n,))
-    if not np.isfinite(array).all() or (array < 0.0).any():
-        raise ModelError(f"{name} must be finite and not negative, not {given!r}")
     return np.array(np.broadcast_to(array, (n,)))
+
+
+def gains(name: str, numbers: Any, n: int) -> Floats:
+    """A gain for each of n directions: one number for all, or n of them."""
+    array = one_or_each(name, numbers, n)
+    if not np.isfinite(array).all() or (array < 0.0).any():
+        raise ModelError(f"{name} must be finite and not negative, not {numbers!r}")
+    return array
 
 
 def check_target(target: Target | None, n: int, what: str) -> None:

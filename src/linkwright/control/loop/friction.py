@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.checks import positive_number
 from linkwright.base.types import Floats
 from linkwright.control.loop.controller import Controller, Measured, Target, gains
 from linkwright.control.loop.plant import joint_positions
@@ -42,12 +42,11 @@ class Friction(Controller):
     def __init__(
         self, static: ArrayLike, viscous: ArrayLike, scale: float, joints: Any, of: str, mech: Mechanism | None
     ) -> None:
-        if not 0.0 < scale < math.inf:
-            raise ModelError(f"velocity_scale must be a rate greater than zero, not {scale!r}")
+        self.scale = positive_number("velocity_scale, a rate in rad/s,", scale)
         if of not in ("measured", "reference"):
             raise NameNotFound("rate", str(of), ["measured", "reference"])
         self.joints = None if joints is None else ((joints,) if isinstance(joints, str) else tuple(joints))
-        self.static, self.viscous, self.scale, self.of, self.mech = static, viscous, scale, of, mech
+        self.static, self.viscous, self.of, self.mech = static, viscous, of, mech
         if self.joints is not None:
             gains("static", static, len(self.joints))
             gains("viscous", viscous, len(self.joints))

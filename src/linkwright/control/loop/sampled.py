@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import finite_array, positive_number, whole_number
 from linkwright.base.types import Floats
 from linkwright.control.loop.actuators import Delay, Guard, Saturation, Slew
 from linkwright.control.loop.controller import Measured, State
 from linkwright.control.loop.plant import Plant, joint_positions
 from linkwright.control.loop.sampled_run import Rows, SampledRun
 from linkwright.control.loop.sensors import Encoder, EncoderReader, Sensor
-from linkwright.errors import ControlError, LinkwrightError, ModelError, ShapeError
+from linkwright.errors import ControlError, LinkwrightError, ModelError
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.ends import ended, interrupted
 from linkwright.simulation.engines import Trouble
@@ -30,17 +31,63 @@ if TYPE_CHECKING:
 MOST_SAMPLES = 10**8
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoopSettings:
+    """Settings of a `Loop` beyond its main arguments: `Loop(..., settings=lw.control.LoopSettings(seed=3))`.
+
+    - `substeps`: how many steps of `method` the plant takes in a period; 10.
+    - `method`: the name of an explicit integration method, as in `lw.simulate`; "rk4".
+    - `slew`: how much the force of a drive may change in a second (N m/s, N/s); no limit unless given.
+    - `seed`: all random numbers of a run come from it; 0.
+    - `free`: names of the plant's parameters that `run(parameters=...)` may set without compiling anew; none.
+    - `patience`: after so many commands in a row that are not finite the run stops; 10.
+
+    >>> import linkwright as lw
+    >>> lw.control.LoopSettings(substeps=4).substeps
+    4
+
+    `substeps` or `patience` below 1 and a `slew` that is not greater than zero raise `ModelError`.
+    """
+
+    substeps: int = 10
+    method: str = "rk4"
+    slew: float | None = None
+    seed: int = 0
+    free: Sequence[str] = ()
+    patience: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("substeps", "patience"):
+            whole_number(name, getattr(self, name), 1)
+        if self.slew is not None:
+            positive_number("slew", self.slew)
+
+
 class Loop:
     """A mechanism in a sampled loop: every `period` the controller sees what sensors show and sets the drives' forces.
 
-    Between samples the plant moves by `substeps` steps of `method` under forces that are held. A command acts `delay`
-    periods after its sample (0.5: half a period later). `drives` are the joints that the controller's forces act on, in
-    their order (by default those with actuators); `encoders` is an `Encoder`, a number of counts a turn, or nothing for
-    exact angles with rates by difference, of the drives unless it names others. `sensors` are further ones, by whose
-    names the controller finds their signals; "exact" shows the controller the true state besides, and exact rates.
-    Forces are cut at ± `torque_limit` and may change by `slew` N m in a second. Random numbers come from `seed` alone.
-    A command that is not finite never reaches the plant: the last finite one is held, and after `patience` of them in a
-    row the run stops. Parameters in `free` can differ from run to run without compiling anew.
+    Main arguments:
+
+    - `mech`: the plant. `controller`: an object with `start(measured)` and `step(k, t, measured)`, see `Controller`.
+    - `period`: the time between two samples (s); 2e-3. Forces are held between samples.
+    - `delay`: how many periods after its sample a command acts; 0.0. A half is half a period later.
+    - `drives`: the joints that the controller's forces act on, in their order; those with actuators unless given.
+    - `encoders`: an `Encoder`, or a number of counts a turn; exact angles with rates by difference unless given. They
+      are those of the drives unless the `Encoder` names other joints.
+    - `sensors`: further sensors, by whose names the controller finds their signals; none. "exact" shows the controller
+      the true state besides, and exact rates.
+    - `torque_limit`: forces are cut at ± this limit (N m, N), one number or one for each drive; no limit unless given.
+
+    Other arguments: `settings`, a `LoopSettings`.
+
+    >>> import linkwright as lw
+    >>> arm = lw.chain(1)
+    >>> run = lw.control.Loop(arm, lw.control.pid(arm, 20.0, 2.0, 0.0, lw.control.Hold([0.3]))).run(0.1)
+    >>> bool(run.status)
+    True
+
+    A command that is not finite never reaches the plant: the last finite one is held instead. Arguments that cannot be
+    used raise `ModelError`, `NameNotFound` or `ShapeError`.
     """
 
     def __init__(
@@ -49,57 +96,43 @@ class Loop:
         controller: Any,
         *,
         period: float = 2e-3,
-        substeps: int = 10,
         delay: float = 0.0,
         drives: Sequence[str] | str | None = None,
         encoders: Encoder | float | None = None,
         sensors: Sequence[Sensor] | str = (),
         torque_limit: ArrayLike | None = None,
-        slew: float | None = None,
-        seed: int = 0,
-        method: str = "rk4",
-        free: Sequence[str] = (),
-        patience: int = 10,
+        settings: LoopSettings | None = None,
+        **other: Any,
     ) -> None:
+        _refuse(other)
         if not hasattr(controller, "step"):
             raise ModelError(f"a controller has start(measured) and step(k, t, measured); {controller!r} has not")
-        if not isinstance(period, float | int | np.number) or not 0.0 < period < math.inf:
-            raise ModelError(f"period must be a time in seconds greater than zero, not {period!r}")
-        for name, value in (("substeps", substeps), ("patience", patience)):
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise ModelError(f"{name} must be a whole number from 1 on, not {value!r}")
         if isinstance(sensors, str) and sensors != "exact":
             raise ModelError(f"sensors is a list of sensors, or 'exact', not {sensors!r}")
-        self.mech, self.controller, self.period = mech, controller, float(period)
-        self.substeps, self.delay, self.seed, self.patience = int(substeps), delay, seed, int(patience)
-        self.drives, _, self._drive_at = joint_positions(mech, drives, "drives")
+        self.mech, self.controller, self.delay, self.torque_limit = mech, controller, delay, torque_limit
+        self.period = positive_number("period, the time between two samples in s,", period)
+        self.settings = LoopSettings() if settings is None else settings
+        self.drives, _, self.drive_rows = joint_positions(mech, drives, "drives")
         self.exact = sensors == "exact"
         self.sensors: tuple[Sensor, ...] = () if isinstance(sensors, str) else tuple(sensors)
         names = [x.name for x in self.sensors]
         if len(set(names)) < len(names):
             raise ModelError(f"two sensors have one name in {names}; give them names of their own with name=...")
         self.encoder = self._encoder(encoders)
-        self.torque_limit, self.slew = torque_limit, slew
         Delay(delay, np.zeros(1))
         if torque_limit is not None:
             Saturation(torque_limit, len(self.drives))
-        if slew is not None:
-            Slew(slew, self.period, 1)
-        self.plant = Plant(mech, method, free)
-        self._evaluations = 1 + self.substeps * tableau_of(method).stages  # in a period
+        self.plant = Plant(mech, self.settings.method, self.settings.free)
 
-    def _encoder(self, given: Any) -> Encoder:
-        if isinstance(given, Encoder):
-            encoder = given
-        elif given is None:
-            encoder = Encoder(self.drives, rate="exact" if self.exact else "difference")
-        elif isinstance(given, float | int | np.number):
-            encoder = Encoder(self.drives, counts=float(given))
-        else:
-            raise ModelError(f"encoders is an lw.control.Encoder or a number of counts a turn, not {given!r}")
-        if encoder.joints is None:
-            encoder = copy(encoder)
-            encoder.joints = self.drives
+    def _encoder(self, encoders: Any) -> Encoder:
+        if encoders is None:
+            return Encoder(self.drives, rate="exact" if self.exact else "difference")
+        if isinstance(encoders, float | int | np.number):
+            return Encoder(self.drives, counts=float(encoders))
+        if not isinstance(encoders, Encoder):
+            raise ModelError(f"encoders is an lw.control.Encoder or a number of counts a turn, not {encoders!r}")
+        encoder = copy(encoders)
+        encoder.joints = encoder.joints or self.drives
         return encoder
 
     def run(
@@ -111,14 +144,16 @@ class Loop:
         tau0: ArrayLike | None = None,
         parameters: Mapping[str, float] | None = None,
     ) -> SampledRun:
-        """Run from the state q0, v0 of the plant (its initial conditions by default) to t_end, in whole periods.
+        """Run from the state q0 (nq), v0 (nv) of the plant to `t_end` (s), in whole periods.
 
-        `tau0` acts on the drives before the first command arrives (by default what the controller's `start` gives, or
-        nothing); `parameters` are values of the free ones. The run is the same to the bit whenever seed and inputs are.
+        By default the state is that of the plant's initial conditions. `tau0` (one force a drive, N m or N) acts before
+        the first command arrives: by default what the controller's `start` gives, or zero. `parameters` maps names of
+        free parameters to values. The run is the same to the bit whenever seed and inputs are. What stops a run early
+        is in the `status` of the `SampledRun` that is returned; arguments that cannot be used raise `ModelError` or
+        `ShapeError`.
         """
-        if not 0.0 < t_end < math.inf:
-            raise ModelError(f"t_end must be a time greater than zero, not {t_end!r}")
-        samples = max(1, math.ceil(t_end / self.period * (1.0 - 1e-12) - 1e-9))
+        duration = positive_number("t_end, the end of the run in s,", t_end)
+        samples = max(1, math.ceil(duration / self.period * (1.0 - 1e-12) - 1e-9))
         if samples > MOST_SAMPLES:
             raise ModelError(f"{samples:.3g} samples are more than fit; take a longer period or a shorter run")
         return _Run(self, samples, q0, v0, tau0, parameters).all()
@@ -132,17 +167,18 @@ class _Run:
         plant = self.plant = loop.plant
         before = np.zeros(loop.mech.nv)
         if tau0 is not None:
-            tau0 = before[loop._drive_at] = _forces(tau0, len(loop.drives))
+            tau0 = before[loop.drive_rows] = finite_array("tau0, one force a drive,", tau0, (len(loop.drives),))
         self.notes = plant.begin(q0, v0, parameters, before)
         n = len(loop.drives)
-        seeds = np.random.SeedSequence(loop.seed).spawn(1 + len(loop.sensors))
+        settings = loop.settings
+        seeds = np.random.SeedSequence(settings.seed).spawn(1 + len(loop.sensors))
         generators = [np.random.default_rng(s) for s in seeds]
         self.encoders: EncoderReader = loop.encoder.bind(plant, loop.period, generators[0])
         bound = zip(loop.sensors, generators[1:], strict=True)
         self.readers = [(x.name, x.bind(plant, loop.period, rng)) for x, rng in bound]
-        self.guard = Guard(n, loop.patience)
+        self.guard = Guard(n, settings.patience)
         self.saturation = None if loop.torque_limit is None else Saturation(loop.torque_limit, n)
-        self.slew = None if loop.slew is None else Slew(loop.slew, loop.period, n)
+        self.slew = None if settings.slew is None else Slew(settings.slew, loop.period, n)
         state = State(plant.q, plant.v, plant.a) if loop.exact else None
         shown, names = (self.encoders.q, self.encoders.v), (self.encoders.joints, loop.drives)
         self.measured = Measured(loop.period, *shown, np.zeros(n), np.zeros(n), *names, {}, state)
@@ -151,7 +187,7 @@ class _Run:
         self.q, self.v, self.a = np.empty((rows, m.nq)), np.empty((rows, m.nv)), np.empty((rows, m.nv))
         self.command, self.torque = np.empty((rows, n)), np.empty((rows, n))
         self.shown_q, self.shown_v = (np.empty((rows, len(self.encoders.q))) for _ in range(2))
-        self.sensed, self.told = Rows(rows), Rows(rows)
+        self.sensed, self.signals = Rows(rows), Rows(rows)
         self.tau0 = tau0
         self.substeps = 0
 
@@ -207,14 +243,14 @@ class _Run:
         loop, plant, guard = self.loop, self.plant, self.guard
         t = k * loop.period
         try:
-            given = loop.controller.step(k, t, self.measured)
-            u = guard(t, given)
+            command = loop.controller.step(k, t, self.measured)
+            u = guard(t, command)
             for name, value in getattr(loop.controller, "signals", {}).items():
-                self.told.put(k, name, value)
+                self.signals.put(k, name, value)
         except Exception as error:
             self._repeat(k)
             return self._failed(error, t)
-        self.command[k] = given
+        self.command[k] = command
         if guard.row and guard.tired:
             self._repeat(k, self.command[k])
             return self._tired(t)
@@ -230,9 +266,9 @@ class _Run:
         self.measured.applied[:] = u
         begin = t
         for part, force in self.line(u):
-            plant.tau[self.loop._drive_at] = force
+            plant.tau[self.loop.drive_rows] = force
             length = part * loop.period
-            steps = loop.substeps if part == 1.0 else max(1, round(part * loop.substeps))
+            steps = max(1, round(part * loop.settings.substeps))
             self.torque[k] = force
             if not plant.advance(begin, length, steps):
                 return self._lost(k, t)
@@ -243,8 +279,8 @@ class _Run:
     def _repeat(self, k: int, command: Floats | None = None) -> None:
         """The row of a sample at which nothing new is commanded."""
         self.command[k] = (self.command[k - 1] if k else 0.0) if command is None else command
-        self.torque[k] = self.torque[k - 1] if k else self.plant.tau[self.loop._drive_at]
-        self.told.repeat(k)
+        self.torque[k] = self.torque[k - 1] if k else self.plant.tau[self.loop.drive_rows]
+        self.signals.repeat(k)
 
     def _failed(self, error: Exception, t: float) -> Status:
         reason = error.reason if isinstance(error, ControlError) else "controller failed"
@@ -288,46 +324,31 @@ class _Run:
             )
         time = loop.period * np.arange(rows)
         if status is None:
-            status = Status(True, time=float(time[-1]), notes=tuple(notes))
-        else:
-            status = Status(
-                status.ok,
-                status.message,
-                status.reason,
-                status.time,
-                status.element,
-                status.residual,
-                (*status.notes, *notes),
-                status.advice,
-            )
-        periods = max(rows - 1, 0)
+            status = Status(True, time=float(time[-1]))
+        status = replace(status, notes=(*status.notes, *notes))
+        evaluations = 1 + loop.settings.substeps * tableau_of(loop.settings.method).stages  # in a period
         counters = Counters(
             newton_iterations=int(self.plant.rounds),
-            tape_evaluations=periods * loop._evaluations,
+            tape_evaluations=max(rows - 1, 0) * evaluations,
             points=rows,
             steps=self.substeps,
         )
-        kept = (np.array(x[:rows]) for x in (self.q, self.v, self.a))
+        states = (np.array(x[:rows]) for x in (self.q, self.v, self.a))
         mech = loop.plant.mech
-        made = SampledRun.of_states(mech.description, time, *kept, status=status, counters=counters, mechanism=mech)
-        assert isinstance(made, SampledRun)
-        made.drives, made.encoders = loop.drives, self.encoders.joints
-        made.command, made.torque = np.array(self.command[:rows]), np.array(self.torque[:rows])
-        made.measured_q, made.measured_v = np.array(self.shown_q[:rows]), np.array(self.shown_v[:rows])
-        made.sensors, made.signals = self.sensed.first(rows), self.told.first(rows)
-        made.saturated, made.held = (0 if s is None else s.samples), g.count
-        return made.joined(mech, {x.name: (x.labels, x.unit) for x in loop.sensors})
+        run = SampledRun.of_states(mech.description, time, *states, status=status, counters=counters, mechanism=mech)
+        assert isinstance(run, SampledRun)
+        run.drives, run.encoders = loop.drives, self.encoders.joints
+        run.command, run.torque = np.array(self.command[:rows]), np.array(self.torque[:rows])
+        run.measured_q, run.measured_v = np.array(self.shown_q[:rows]), np.array(self.shown_v[:rows])
+        run.sensors, run.signals = self.sensed.first(rows), self.signals.first(rows)
+        run.saturated, run.held = (0 if s is None else s.samples), g.count
+        return run.joined(mech, {x.name: (x.labels, x.unit) for x in loop.sensors})
 
 
-def _forces(tau0: Any, n: int) -> Floats:
-    """Forces before the first command, one a drive."""
-    try:
-        forces = real_array("tau0", tau0).copy()
-    except (TypeError, ValueError):
-        forces = np.full(n, np.nan)
-    if forces.shape != (n,):
-        text = f"tau0 has shape {forces.shape}; the loop has {n} drives, give ({n},)"
-        raise ShapeError(text, given=forces.shape, wanted=(n,))
-    if not np.isfinite(forces).all():
-        raise ModelError(f"tau0 must be finite numbers, one a drive, not {tau0!r}")
-    return forces
+def _refuse(other: Mapping[str, Any]) -> None:
+    """Refuse further keywords of a `Loop`: those of `LoopSettings` by naming it."""
+    for name in other:
+        if name in LoopSettings.__dataclass_fields__:
+            text = f"Loop takes no argument {name!r}; give settings=lw.control.LoopSettings({name}=...)"
+            raise ModelError(text, element=name)
+        raise TypeError(f"Loop takes no argument {name!r}")

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from linkwright.base.checks import positive_number
+from linkwright.base.checks import finite_number, positive_number, whole_number
 from linkwright.base.types import Floats
 from linkwright.control.loop.plant import Plant, joint_positions
 from linkwright.errors import ModelError, NameNotFound
@@ -33,12 +33,9 @@ class LowPass:
     """A first-order low-pass of `cutoff` Hz at a sampling period, `order` times in a row; exact for held inputs."""
 
     def __init__(self, cutoff: float, period: float, order: int = 1) -> None:
-        if not 0.0 < cutoff < math.inf:
-            raise ModelError(f"cutoff must be a frequency in Hz greater than zero, not {cutoff!r}")
-        if not isinstance(order, int) or order < 1:
-            raise ModelError(f"order must be a whole number from 1 on, not {order!r}")
+        positive_number("cutoff, a frequency in Hz,", cutoff)
         self.gain = -math.expm1(-2.0 * math.pi * cutoff * period)
-        self.order, self.state = order, list[Floats]()
+        self.order, self.state = whole_number("order", order, 1), list[Floats]()
 
     def start(self, x: Floats) -> None:
         """Begin at rest at x."""
@@ -82,17 +79,16 @@ class Encoder:
             raise NameNotFound("way to rates", str(rate), list(_RATES))
         if (rate == "filtered") != (cutoff is not None):
             raise ModelError("filtered rates need a cutoff=... in Hz" if cutoff is None else "cutoff= is for filtered")
-        _check_noise(noise)
-        self.joints, self.noise, self.rate, self.cutoff = joints, float(noise), rate, cutoff
+        self.joints, self.noise, self.rate, self.cutoff = joints, _standard_deviation(noise), rate, cutoff
 
     def steps(self, plant: Plant, joints: Sequence[str]) -> Floats | None:
         """The width of a count of each joint, zero where it is exact; None if all are."""
         if self.counts is None and self.resolution is None:
             return None
-        found = np.zeros(len(joints))
-        for name, given in (("counts", self.counts), ("resolution", self.resolution)):
-            for at, value in _by_joint(name, given, joints):
-                if found[at]:
+        steps = np.zeros(len(joints))
+        for name, numbers in (("counts", self.counts), ("resolution", self.resolution)):
+            for at, value in _by_joint(name, numbers, joints):
+                if steps[at]:
                     raise ModelError(f"joint {joints[at]!r} has counts and a resolution; give one", element=joints[at])
                 if name == "counts" and plant.mech.joints[joints[at]].kind == "prismatic":
                     text = f"joint {joints[at]!r} slides, and has no counts a turn; give resolution=... in metres"
@@ -100,8 +96,8 @@ class Encoder:
                     if len(joints) > 1:
                         example = f"lw.control.Encoder(counts={{...}}, resolution={{{joints[at]!r}: 1e-5}})"
                     raise ModelError(f"{text}: {example}", element=joints[at])
-                found[at] = 2.0 * math.pi / value if name == "counts" else value
-        return found
+                steps[at] = 2.0 * math.pi / value if name == "counts" else value
+        return steps
 
     def bind(self, plant: Plant, period: float, rng: np.random.Generator) -> EncoderReader:
         """The reader of one run."""
@@ -172,8 +168,7 @@ class Accelerometer:
     ) -> None:
         if axes not in ("ground", "body"):
             raise NameNotFound("axes", str(axes), ["ground", "body"])
-        _check_noise(noise)
-        self.frame, self.axes, self.noise = frame, axes, float(noise)
+        self.frame, self.axes, self.noise = frame, axes, _standard_deviation(noise)
         self.cutoff, self.order, self.gravity = cutoff, order, gravity
         self.name = name or f"{frame}.acceleration"
         self.labels: tuple[str, ...] = ("x", "y", "z")
@@ -183,12 +178,12 @@ class Accelerometer:
         observe, pose, _, rate = plant.observer(self.frame)
         low = None if self.cutoff is None else LowPass(self.cutoff, period, self.order)
         shift, turn, noise = plant.mech.gravity if self.gravity else None, pose[:3, :3], self.noise
-        own, linear = self.axes == "body", rate[:3]
+        in_body, linear = self.axes == "body", rate[:3]
 
         def read() -> Floats:
             observe()
             x = linear.copy() if shift is None else linear - shift
-            if own:
+            if in_body:
                 x = turn.T @ x
             if noise:
                 x = x + noise * rng.standard_normal(3)
@@ -197,33 +192,35 @@ class Accelerometer:
         return read
 
 
-def _steps(name: str, given: Any) -> float | tuple[float, ...] | dict[str, float] | None:
-    """Checked numbers, in the form in which they were given."""
-    if given is None:
+def _steps(name: str, numbers: Any) -> float | tuple[float, ...] | dict[str, float] | None:
+    """Checked numbers, in the form that the user chose."""
+    if numbers is None:
         return None
-    if isinstance(given, Mapping):
-        return {str(joint): positive_number(f"{name} of joint {joint!r}", value) for joint, value in given.items()}
-    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and np.ndim(given) == 1:
-        return tuple(positive_number(f"{name} of an encoder", value) for value in given)
-    return positive_number(f"{name} of an encoder", given)
+    if isinstance(numbers, Mapping):
+        return {str(joint): positive_number(f"{name} of joint {joint!r}", value) for joint, value in numbers.items()}
+    if isinstance(numbers, Sequence | np.ndarray) and not isinstance(numbers, str) and np.ndim(numbers) == 1:
+        return tuple(positive_number(f"{name} of an encoder", value) for value in numbers)
+    return positive_number(f"{name} of an encoder", numbers)
 
 
-def _by_joint(name: str, given: Any, joints: Sequence[str]) -> Iterator[tuple[int, float]]:
+def _by_joint(name: str, numbers: Any, joints: Sequence[str]) -> Iterator[tuple[int, float]]:
     """Pairs of a joint's place and its number."""
-    if isinstance(given, dict):
-        for joint, value in given.items():
+    if isinstance(numbers, dict):
+        for joint, value in numbers.items():
             if joint not in joints:
                 raise NameNotFound("joint with an encoder", joint, list(joints))
             yield list(joints).index(joint), value
-    elif isinstance(given, tuple):
-        if len(given) != len(joints):
-            text = f"{name} of an encoder has {len(given)} numbers for {len(joints)} joints ({', '.join(joints[:6])})"
+    elif isinstance(numbers, tuple):
+        if len(numbers) != len(joints):
+            text = f"{name} of an encoder has {len(numbers)} numbers for {len(joints)} joints ({', '.join(joints[:6])})"
             raise ModelError(f"{text}; give one for each, or a mapping from their names")
-        yield from enumerate(given)
-    elif given is not None:
-        yield from ((at, given) for at in range(len(joints)))
+        yield from enumerate(numbers)
+    elif numbers is not None:
+        yield from ((at, numbers) for at in range(len(joints)))
 
 
-def _check_noise(noise: Any) -> None:
-    if not isinstance(noise, float | int) or not 0.0 <= noise < math.inf:
+def _standard_deviation(noise: Any) -> float:
+    deviation = finite_number("noise, a standard deviation,", noise)
+    if deviation < 0.0:
         raise ModelError(f"noise is a standard deviation, zero or more, not {noise!r}")
+    return deviation

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.checks import positive_number
 from linkwright.base.types import Floats
+from linkwright.control.loop.controller import gains
 from linkwright.control.parallel.hexapod import LEGS, Hexapod, LinkInertia
 from linkwright.control.parallel.kinematics import SingularPose, Unreachable, check_reach, leg_motion, legs_at
 from linkwright.control.parallel.step_c import c_file
@@ -118,7 +119,7 @@ class ControlStep:
         positive_number("period, the time between two steps in s,", period)
         self.geometry = geometry
         self.form, self.period, self.hold, self.rates = form, float(period), bool(hold), rates
-        self.gains = np.array([*_gain("kp", kp), *_gain("kv", kv), self.period])
+        self.gains = np.array([*gains("kp", kp, 6), *gains("kv", kv, 6), self.period])
         self.parts = Parts(geometry, _load(geometry, payload), rates == "measured")
         self.reference = reference
         self.threads = _threads(form, threads)
@@ -392,15 +393,6 @@ def _given(array: Any, shape: tuple[int, ...]) -> Any:
         text = f"control_step: an array has shape {np.shape(array)}; needed is {shape}"
         raise ShapeError(text, given=np.shape(array), wanted=shape)
     return array
-
-
-def _gain(name: str, given: ArrayLike) -> Floats:
-    gain = np.asarray(given, dtype=np.float64)
-    if gain.shape not in ((), (6,)):
-        raise ShapeError(f"{name} has shape {gain.shape}; give one number or six", given=gain.shape, wanted=(6,))
-    if not np.isfinite(gain).all() or (gain < 0.0).any():
-        raise ModelError(f"{name} must be finite and not negative, not {given!r}")
-    return np.broadcast_to(gain, (6,))
 
 
 def _load(geometry: Hexapod, payload: float | LinkInertia) -> LinkInertia | None:

@@ -27,6 +27,7 @@ from linkwright.control import (
     Hexapod,
     Hold,
     Loop,
+    LoopSettings,
     Pose,
     SampledRun,
     TwoDof,
@@ -195,7 +196,7 @@ class Rig:
             outer = AccelerationFeedback(axes, sensor=SENSOR, washout=washout, excitation=excitation)
             controller = Corrected(controller, outer)
         loop = self.shared.loop
-        loop.controller, loop.seed = controller, self.seed + seed
+        loop.controller, loop.settings = controller, replace(loop.settings, seed=self.seed + seed)
         q, v, hold = self.start
         return loop.run(t_end, q, v, tau0=hold, parameters=self.parameters)
 
@@ -236,13 +237,12 @@ class Shared:
             self.plant,
             self.step,
             period=rig.period,
-            substeps=rig.substeps,
             delay=rig.delay,
             drives=MOTORS,
             encoders=Encoder(MOTORS, counts=rig.counts),
             sensors=[Accelerometer("plate", noise=rig.noise, name=SENSOR)],
             torque_limit=rig.torque_limit,
-            free=tuple(self.free),
+            settings=LoopSettings(substeps=rig.substeps, free=tuple(self.free)),
         )
 
 
