@@ -95,7 +95,7 @@ def test_a_delay_turns_the_phase_and_nothing_else() -> None:
         (lambda: system((np.eye(2), "B", "C", "D")), "B of a system must be a matrix"),
         (lambda: to_continuous(from_polynomials([1.0], [1.0, 1.5, 0.5], 0.1)), r"pole at z = −1.*\(5 Hz\)"),
         (lambda: to_sampled(from_polynomials([1.0], [1.0, -20.0]), 0.1, 20.0), "unstable pole at s = 20"),
-        (lambda: period(delay(0.002, 0.001), delay(0.002, 0.002)), "do not go together"),
+        (lambda: period(delay(0.002, 0.001), delay(0.002, 0.002)), "cannot be connected"),
     ],
 )
 def test_what_is_no_system_is_said_in_a_sentence(make, said: str) -> None:

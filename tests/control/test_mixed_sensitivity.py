@@ -89,7 +89,7 @@ def test_a_plant_with_two_axes_gets_a_controller_for_both() -> None:
         ({"W_U": 1.0}, ModelError, "has no W_U"),
         ({"cost": "quadratic"}, ModelError, "cost is"),
         ({"W_T": np.ones((2, 2))}, ShapeError, "W_T has 2 inputs"),
-        ({"W_T": from_polynomials([1.0], [1.0, 0.5], 0.01)}, ModelError, "do not go together"),
+        ({"W_T": from_polynomials([1.0], [1.0, 0.5], 0.01)}, ModelError, "cannot be connected"),
         ({"G": ([1.0, 0.0, 0.0], [1.0, 1.0])}, ModelError, "G is improper"),
     ],
 )

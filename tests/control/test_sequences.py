@@ -4,8 +4,58 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.control.identification.sequences import is_primitive, primitive_polynomial
+from linkwright.control.identification.sequences import TAPS
 from linkwright.errors import LinkwrightError
+
+
+def primitive_polynomial(order: int) -> int:
+    """The polynomial of the shift register; bit k is the term x^k."""
+    return (1 << order) | 1 | sum(1 << k for k in TAPS[order])
+
+
+def is_primitive(polynomial: int) -> bool:
+    """Whether x generates every non-zero residue: x^(2^n − 1) = 1, and no smaller divisor of 2^n − 1 does it."""
+    order = polynomial.bit_length() - 1
+    whole = (1 << order) - 1
+    return _power_of_x(whole, polynomial) == 1 and all(
+        _power_of_x(whole // prime, polynomial) != 1 for prime in _primes_of(whole)
+    )
+
+
+def _power_of_x(exponent: int, polynomial: int) -> int:
+    order = polynomial.bit_length() - 1
+    result, base = 1, 2
+    if order == 1:
+        base ^= polynomial
+    while exponent:
+        if exponent & 1:
+            result = _product(result, base, polynomial, order)
+        base = _product(base, base, polynomial, order)
+        exponent >>= 1
+    return result
+
+
+def _product(a: int, b: int, polynomial: int, order: int) -> int:
+    result = 0
+    while b:
+        if b & 1:
+            result ^= a
+        b >>= 1
+        a <<= 1
+        if a >> order & 1:
+            a ^= polynomial
+    return result
+
+
+def _primes_of(number: int) -> tuple[int, ...]:
+    primes, factor = [], 2
+    while factor * factor <= number:
+        if number % factor == 0:
+            primes.append(factor)
+            while number % factor == 0:
+                number //= factor
+        factor += 1
+    return (*primes, number) if number > 1 else tuple(primes)
 
 
 def circular_autocorrelation(x: np.ndarray) -> np.ndarray:

@@ -10,24 +10,19 @@ import numpy as np
 from linkwright.base.checks import positive_number
 from linkwright.control.hinfinity.mixed_sensitivity import MixedSensitivity, Problem
 from linkwright.control.hinfinity.norms import Norm, hinf_norm
-from linkwright.control.hinfinity.systems import System, system, to_sampled
+from linkwright.control.hinfinity.systems import HasSystem, System, system, to_sampled
 from linkwright.errors import DesignError, ModelError
 
 Method = Literal["tustin", "zoh"]
 
 
 @dataclass(frozen=True)
-class Sampled:
+class Sampled(HasSystem):
     """A sampled controller; with a design: the cost of the sampled loop, and that of the continuous one."""
 
     system: System
     norm: Norm | None = None
     continuous: Norm | None = None
-
-    @property
-    def K(self) -> Any:
-        """The controller as python-control's `StateSpace`."""
-        return self.system.to_control()
 
     def __repr__(self) -> str:
         text = f"Sampled: {self.system.order} states, every {self.system.dt:g} s"
@@ -38,9 +33,9 @@ class Sampled:
         return text
 
 
-def sampled(given: Any, dt: float, method: Method = "tustin", prewarp: float | None = None) -> System:
+def sampled(model: Any, dt: float, method: Method = "tustin", prewarp: float | None = None) -> System:
     """A system at the period dt; one that is sampled with it already is left alone."""
-    S = system(given)
+    S = system(model)
     dt = positive_number("the sampling period dt", dt)
     if S.dt is not None:
         if abs(S.dt - dt) > 1e-9 * dt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.control.hinfinity.systems import System, balanced, in_hertz
+from linkwright.control.hinfinity.systems import System, balanced, in_hertz, unmapped
 from linkwright.errors import DesignError, ShapeError
 
 _RANK = 1e-8  # a singular value below so much of the largest counts as zero
@@ -38,7 +38,7 @@ def _written(pole: complex) -> str:
 def _out_of_reach(S: System) -> list[complex]:
     """The unstable or marginal poles that the inputs do not move (Popov, Belevitch, Hautus), one of each pair."""
     S = balanced(S)
-    found = []
+    fixed = []
     size = max(float(np.linalg.norm(S.A, 2)) if S.order else 0.0, 1e-300)
     for pole in S.poles():
         marginal = pole.real > -1e-9 * size if S.dt is None else abs(pole) > 1 - 1e-9
@@ -47,8 +47,8 @@ def _out_of_reach(S: System) -> list[complex]:
         test = np.hstack([S.A - pole * np.eye(S.order), S.B])
         values = np.linalg.svd(test, compute_uv=False)
         if values[-1] <= 1e-10 * max(values[0], 1e-300):
-            found.append(complex(pole))
-    return found
+            fixed.append(complex(pole))
+    return fixed
 
 
 def _parts(P: System, nmeas: int, ncon: int) -> tuple[slice, slice, slice, slice]:
@@ -59,12 +59,12 @@ def _parts(P: System, nmeas: int, ncon: int) -> tuple[slice, slice, slice, slice
 def singular_parts(P: System, nmeas: int, ncon: int) -> list[str]:
     """What D12 and D21 lack in rank, in words."""
     z, y, w, u = _parts(P, nmeas, ncon)
-    said = []
+    lacks = []
     if not _full(P.D[z, u], _size(P, z, u), ncon):
-        said.append("D12 has not full column rank: some control costs nothing at high frequencies")
+        lacks.append("D12 has not full column rank: some control costs nothing at high frequencies")
     if not _full(P.D[y, w], _size(P, y, w), nmeas):
-        said.append("D21 has not full row rank: some measurement has no noise at high frequencies")
-    return said
+        lacks.append("D21 has not full row rank: some measurement has no noise at high frequencies")
+    return lacks
 
 
 def _size(P: System, rows: slice, columns: slice) -> float:
@@ -88,17 +88,13 @@ def _full(D: Floats, size: float, rank: int) -> bool:
 def jomega_zeros(P: System, nmeas: int, ncon: int, dt: float | None) -> list[str]:
     """The zeros of P12 and P21 on the imaginary axis, in words: the Riccati equations have no solution there."""
     z, y, w, u = _parts(P, nmeas, ncon)
-    said = []
+    notes = []
     for name, part in (("P12", P.select(z, u)), ("P21", _transposed(P.select(y, w)))):
         zeros = _axis_zeros(part)
         if zeros:
-            named = ", ".join(f"{_hertz(v, dt):.4g} Hz" for v in zeros)
-            said.append(f"{name} has zeros on the imaginary axis or the unit circle at {named}")
-    return said
-
-
-def _hertz(w: float, dt: float | None) -> float:
-    return (w if dt is None else 2 * np.arctan(w) / dt) / (2 * np.pi)
+            named = ", ".join(f"{unmapped(v, dt) / (2 * np.pi):.4g} Hz" for v in zeros)
+            notes.append(f"{name} has zeros on the imaginary axis or the unit circle at {named}")
+    return notes
 
 
 def _transposed(S: System) -> System:
@@ -121,14 +117,14 @@ def _axis_zeros(S: System) -> list[float]:
         values = eigvals(M, E)
         values = values[np.isfinite(values)]
         candidates += list(np.abs(values.imag[np.abs(values.real) < 1e-4 * np.maximum(np.abs(values), 1e-3 * size)]))
-    found: list[float] = []
+    zeros: list[float] = []
     for w in candidates:
         test = np.block([[S.A - 1j * w * np.eye(S.order), S.B], [S.C, S.D]])
         values = np.linalg.svd(test, compute_uv=False)
         small = values[S.order + S.inputs - 1] if test.shape[0] >= test.shape[1] else 0.0
-        if small < 1e-9 * values[0] and not any(abs(w - f) <= 1e-6 * max(size, w) for f in found):
-            found.append(float(w))
-    return sorted(found)
+        if small < 1e-9 * values[0] and not any(abs(w - f) <= 1e-6 * max(size, w) for f in zeros):
+            zeros.append(float(w))
+    return sorted(zeros)
 
 
 def regularised(P: System, nmeas: int, ncon: int, epsilon: float) -> tuple[System, int, int]:

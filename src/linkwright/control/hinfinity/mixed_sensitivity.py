@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -9,10 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.types import Floats
 from linkwright.control.hinfinity.margins import Margins, loop_margins
 from linkwright.control.hinfinity.norms import Norm, hinf_norm
 from linkwright.control.hinfinity.synthesis import Design, hinf
-from linkwright.control.hinfinity.systems import System, diagonal, gains, lft, period, system
+from linkwright.control.hinfinity.systems import (
+    HasSystem,
+    System,
+    block_diagonal,
+    diagonal,
+    gains,
+    lft,
+    period,
+    series,
+    system,
+)
 from linkwright.errors import DesignError, ModelError
 
 Cost = Literal["paper", "standard"]
@@ -43,7 +55,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class MixedSensitivity:
+class MixedSensitivity(HasSystem):
     """A mixed-sensitivity design. `K` closes the loop with negative feedback: u = −K F y, or u = K F (r − y).
 
     `gamma_opt`, `gamma`, `norm` and `history` are those of `design`. `baseline` is the cost of doing nothing, K = 0:
@@ -55,11 +67,6 @@ class MixedSensitivity:
     design: Design
     baseline: float | None
     warnings: tuple[str, ...] = field(default=())
-
-    @property
-    def K(self) -> Any:
-        """The controller as python-control's `StateSpace`."""
-        return self.system.to_control()
 
     @property
     def gamma_opt(self) -> float:
@@ -170,74 +177,32 @@ def _problem(G: Any, W_T: Any, W_S: Any, W_U: Any, F: Any, cost: Cost, dt: float
 
 def _paper(p: Problem) -> System:
     """[W_T u; W_S G (w+u); F G (w+u)], the states of G held once."""
-    assert p.W_T is not None
-    assert p.W_S is not None
     nu, ny = p.G.inputs, p.G.outputs
-    n = p.G.order
-    return _wired(
-        [p.G, p.W_T, p.W_S, p.F],
-        inputs=2 * nu,
-        # What enters each block: from the external [w; u], and from y = C_G x + D_G (w + u).
-        external=[
-            np.hstack([np.eye(nu), np.eye(nu)]),
-            np.hstack([np.zeros((nu, nu)), np.eye(nu)]),
-            np.zeros((ny, 2 * nu)),
-            np.zeros((ny, 2 * nu)),
-        ],
-        from_plant=[0.0, 0.0, 1.0, 1.0],
-        outputs=[1, 2, 3],
-        order=n,
-    )
+    control, zero = np.hstack([np.zeros((nu, nu)), np.eye(nu)]), np.zeros((ny, 2 * nu))
+    both = np.hstack([np.eye(nu), np.eye(nu)])
+    return _behind(p.G, both, [(p.W_T, control, 0.0), (p.W_S, zero, 1.0), (p.F, zero, 1.0)])
 
 
 def _standard(p: Problem) -> System:
     """[W_S e; W_U u; W_T y; F e] with e = r − y, y = G u, the states of G held once."""
     nu, ny = p.G.inputs, p.G.outputs
-    blocks, external, sign, outputs = [p.G], [np.hstack([np.zeros((nu, ny)), np.eye(nu)])], [0.0], []
-    reference = np.hstack([np.eye(ny), np.zeros((ny, nu))])
-    for weight, enters, factor in (
+    reference, control = np.eye(ny, ny + nu), np.eye(nu, ny + nu, k=ny)
+    blocks = [
         (p.W_S, reference, -1.0),
-        (p.W_U, np.hstack([np.zeros((nu, ny)), np.eye(nu)]), 0.0),
+        (p.W_U, control, 0.0),
         (p.W_T, np.zeros((ny, ny + nu)), 1.0),
         (p.F, reference, -1.0),
-    ):
-        if weight is not None:
-            outputs.append(len(blocks))
-            blocks.append(weight)
-            external.append(enters)
-            sign.append(factor)
-    return _wired(blocks, inputs=ny + nu, external=external, from_plant=sign, outputs=outputs, order=p.G.order)
+    ]
+    return _behind(p.G, control, blocks)
 
 
-def _wired(
-    blocks: list[System],
-    *,
-    inputs: int,
-    external: list[NDArray[np.float64]],
-    from_plant: list[float],
-    outputs: list[int],
-    order: int,
-) -> System:
-    """Blocks behind the plant (the first one), each fed by external signals and by a multiple of the plant's output."""
-    G = blocks[0]
-    total = sum(b.order for b in blocks)
-    A, B = np.zeros((total, total)), np.zeros((total, inputs))
-    C, D = [], []
-    at = 0
-    for i, block in enumerate(blocks):
-        here = slice(at, at + block.order)
-        feeds_x = np.zeros((block.inputs, total))
-        feeds_u = external[i].copy()
-        if i and from_plant[i]:
-            feeds_x[:, :order] = from_plant[i] * G.C
-            feeds_u = feeds_u + from_plant[i] * G.D @ external[0]
-        A[here] = block.B @ feeds_x
-        A[here, here] += block.A
-        B[here] = block.B @ feeds_u
-        if i in outputs:
-            row = block.D @ feeds_x
-            row[:, here] += block.C
-            C.append(row)
-            D.append(block.D @ feeds_u)
-        at += block.order
-    return System(A, B, np.vstack(C), np.vstack(D), period(*blocks))
+def _behind(G: System, external: Floats, blocks: Sequence[tuple[System | None, Floats, float]]) -> System:
+    """Blocks behind a plant that external signals enter by the matrix `external`; P from these signals to the blocks.
+
+    Each block has a matrix by which the external signals enter it, and a factor of the plant's output that is added.
+    """
+    wired = [(block, enters, factor) for block, enters, factor in blocks if block is not None]
+    C = np.vstack([factor * G.C for _, _, factor in wired])
+    D = np.vstack([enters + factor * G.D @ external for _, enters, factor in wired])
+    front = System(G.A, G.B @ external, C, D, G.dt)
+    return series(block_diagonal([block for block, _, _ in wired]), front)

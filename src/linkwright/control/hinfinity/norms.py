@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.control.hinfinity.systems import System, balanced, system, to_continuous
+from linkwright.control.hinfinity.systems import System, balanced, system, to_continuous, unmapped
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,6 @@ def hinf_norm(given: Any, *, tolerance: float = 1e-8, grid: int = 0) -> Norm:
     if not S.stable():
         return Norm(np.inf, np.inf, _worst_pole(S))
     C = balanced(to_continuous(S))
-    back = _frequencies(S.dt)
     if not C.order or not C.inputs or not C.outputs:
         size = _sigma(C.D[None])[0]
         return Norm(size, size, 0.0)
@@ -81,14 +80,14 @@ def hinf_norm(given: Any, *, tolerance: float = 1e-8, grid: int = 0) -> Norm:
                 continue
         if clear:
             peak = 0.0 if _largest(response, np.zeros(1))[0] >= lower * (1 - 1e-12) else peak
-            return Norm(lower, level * (1 + _noise(C, response, check, lower)), back(peak))
+            return Norm(lower, level * (1 + _noise(C, response, check, lower)), float(unmapped(peak, S.dt)))
         break
     # Rounding leaves eigenvalues near the axis: go up until they have left it.
     for step in range(40):
         level = lower * (1 + tolerance * 2.0**step)
         if _crossings(C, level)[1]:
-            return Norm(lower, level, back(peak))
-    return Norm(lower, np.inf, back(peak))
+            return Norm(lower, level, float(unmapped(peak, S.dt)))
+    return Norm(lower, np.inf, float(unmapped(peak, S.dt)))
 
 
 def _polished(response: Callable[[Floats], Any], w: Floats, lower: float) -> Floats:
@@ -125,11 +124,7 @@ def grid_norm(given: Any, points: int = 20000) -> tuple[float, float]:
     w = np.concatenate([[0.0], np.geomspace(1e-3 * rates.min(), 1e3 * rates.max(), points), _near_poles(C, 41)])
     value, where = _largest(_response(S), w)
     top = float(_sigma(C.D[None])[0])
-    return (value, _frequencies(S.dt)(where)) if value >= top else (top, _frequencies(S.dt)(np.inf))
-
-
-def _frequencies(dt: float | None) -> Any:
-    return (lambda w: float(w)) if dt is None else (lambda w: float(2 * np.arctan(w) / dt))
+    return (value, float(unmapped(where, S.dt))) if value >= top else (top, float(unmapped(np.inf, S.dt)))
 
 
 def _worst_pole(S: System) -> float:
@@ -149,7 +144,7 @@ def _sigma(G: Any) -> Floats:
 
 def _response(S: System) -> Callable[[Floats], Any]:
     """The response of S at the frequencies of its continuous image."""
-    return S.at if S.dt is None else lambda w: S.at(2 * np.arctan(w) / S.dt)
+    return lambda w: S.at(unmapped(w, S.dt))
 
 
 def _largest(response: Callable[[Floats], Any], w: Floats) -> tuple[float, float]:

@@ -11,8 +11,10 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.control.hinfinity.norms import Norm, hinf_norm
 from linkwright.control.hinfinity.systems import (
+    HasSystem,
     System,
     lft,
+    parallel,
     series,
     system,
     to_continuous,
@@ -22,7 +24,7 @@ from linkwright.errors import DesignError, ModelError
 
 
 @dataclass(frozen=True)
-class Reduced:
+class Reduced(HasSystem):
     """A controller of lower order. `norm` is the closed-loop cost with it, `tried` the cost of each order looked at.
 
     `hankel` holds the Hankel singular values of the full controller's stable part, `kept` counts its unstable poles.
@@ -33,11 +35,6 @@ class Reduced:
     kept: int
     norm: Norm | None
     tried: dict[int, float]
-
-    @property
-    def K(self) -> Any:
-        """The controller as python-control's `StateSpace`."""
-        return self.system.to_control()
 
     @property
     def order(self) -> int:
@@ -69,34 +66,34 @@ def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: A
         raise ModelError("say to which order, or give the loop= (a design) that tells how far it can go")
     if order is not None and not 0 <= order <= full.order:
         raise ModelError(f"a controller of {full.order} states has no reduced form of order {order}")
-    inside, rest = split(full)
+    inside, unstable = split(full)
     stable = to_continuous(inside)
-    if order is not None and order < rest.order:
-        text = f"K has {rest.order} unstable poles, which are kept"
-        raise ModelError(f"{text}: order {order} is too low, at least {rest.order} are needed")
+    if order is not None and order < unstable.order:
+        text = f"K has {unstable.order} unstable poles, which are kept"
+        raise ModelError(f"{text}: order {order} is too low, at least {unstable.order} are needed")
     values, *plain = _balancing(stable)
     close = None if loop is None else _closing(loop)
     ways = [plain] if loop is None else [*_weighted(full, stable, loop), plain]
 
     def of_order(n: int, way: list[Floats]) -> System:
         # The bilinear map keeps Gramians, so the truncation of its image is the image of the truncation.
-        small = _truncated(stable, way[0], way[1], n - rest.order)
-        return _parallel(small if full.dt is None else to_sampled(small, full.dt), rest)
+        small = _truncated(stable, way[0], way[1], n - unstable.order)
+        return parallel([small if full.dt is None else to_sampled(small, full.dt), unstable])
 
     if close is None:
         assert order is not None
-        return Reduced(of_order(order, plain), values, rest.order, None, {})
+        return Reduced(of_order(order, plain), values, unstable.order, None, {})
     tried: dict[int, float] = {}
     most = hinf_norm(close(full)).upper * (1 + keep_norm)
-    for n in range(rest.order, full.order + 1) if order is None else (order,):
+    for n in range(unstable.order, full.order + 1) if order is None else (order,):
         candidates = [(hinf_norm(close(K_n)), K_n) for K_n in (of_order(n, way) for way in ways)]
         norm, candidate = min(candidates, key=lambda pair: pair[0].upper)
         tried[n] = norm.upper
         if order is not None or norm.upper <= most:
             if not np.isfinite(norm.upper):
                 raise DesignError(f"with {n} states the closed loop is not stable: keep more, or leave the order out")
-            return Reduced(candidate, values, rest.order, norm, tried)
-    return Reduced(full, values, rest.order, hinf_norm(close(full)), tried)
+            return Reduced(candidate, values, unstable.order, norm, tried)
+    return Reduced(full, values, unstable.order, hinf_norm(close(full)), tried)
 
 
 def _weighted(full: System, stable: System, loop: Any) -> list[list[Floats]]:
@@ -179,9 +176,3 @@ def _truncated(S: System, left: Floats, right: Floats, n: int) -> System:
     E = W.T @ V
     M = np.linalg.solve(E, W.T)
     return System(M @ S.A @ V, M @ S.B, S.C @ V, S.D)
-
-
-def _parallel(one: System, other: System) -> System:
-    n, m = one.order, other.order
-    A = np.block([[one.A, np.zeros((n, m))], [np.zeros((m, n)), other.A]])
-    return System(A, np.vstack([one.B, other.B]), np.hstack([one.C, other.C]), one.D + other.D, one.dt)

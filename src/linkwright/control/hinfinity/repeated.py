@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.control.hinfinity.discrete import sampled
 from linkwright.control.hinfinity.mixed_sensitivity import MixedSensitivity, mixed_sensitivity
 from linkwright.control.hinfinity.reduction import reduce
+from linkwright.control.hinfinity.systems import from_polynomials, system
 from linkwright.control.hinfinity.two_dof import TwoDof, two_dof
 from linkwright.control.hinfinity.weights import magnitude_from_above
 from linkwright.control.identification.identify import identify
@@ -58,9 +60,6 @@ class Weighting:
 
     def performance(self, dt: float) -> Any:
         """W_S, sampled: (1 + s/w₂)/(1 + s/w₁)."""
-        from linkwright.control.hinfinity.discrete import sampled
-        from linkwright.control.hinfinity.systems import from_polynomials
-
         w = 2.0 * np.pi * self.bandwidth
         return sampled(from_polynomials([1.0 / (8.0 * w), 1.0], [1.0 / w, 1.0]), dt)
 
@@ -117,8 +116,8 @@ class Repeated:
 
     def __str__(self) -> str:
         why = "the last" if self.best.score is None else f"judged best, {self.best.score:.4g}"
-        kept = f"kept: the compensator of round {self.best.number} of {len(self.rounds)} ({why})"
-        return "\n".join([*map(str, self.rounds), *self.refused, self.ended, kept])
+        best = f"kept: the compensator of round {self.best.number} of {len(self.rounds)} ({why})"
+        return "\n".join([*map(str, self.rounds), *self.refused, self.ended, best])
 
 
 def repeated_design(
@@ -183,11 +182,8 @@ def _round(
     how: Weighting,
     keep: float,
 ) -> Round:
-    from linkwright.control.hinfinity.discrete import sampled
-    from linkwright.control.hinfinity.systems import system
-
     notes: list[str] = []
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", LinkwrightWarning)
         model = identify(record, "box-jenkins", orders, stable="refuse")
         measured = spectrum(record)
@@ -206,7 +202,7 @@ def _round(
                 f"taken, needs {peak:.4g}; add a slower one to G_D, or allow more effort"
             )
     # That a strictly proper plant had to be made regular is in `design.warnings`, and true of every round.
-    notes += [str(w.message) for w in told if str(w.message) not in design.warnings]
+    notes += [str(w.message) for w in warned if str(w.message) not in design.warnings]
     notes += [str(note) for note in both.notes]
     return Round(
         number,
@@ -235,18 +231,16 @@ def _peak(both: TwoDof) -> float:
     return largest
 
 
-def _is_one(given: Any) -> bool:
+def _is_one(responses: Any) -> bool:
     """Whether this is one response, and not several: a list is several; of tuples, what `system` reads as one."""
-    from linkwright.control.hinfinity.systems import system
-
-    if not isinstance(given, tuple):
-        return not isinstance(given, list)
+    if not isinstance(responses, tuple):
+        return not isinstance(responses, list)
     try:
-        one = system(given)
+        one = system(responses)
     except (LinkwrightError, TypeError, ValueError):
         return False
     # Four pairs of polynomials of equal length are matrices too, but not those of one signal.
-    return len(given) in (2, 4) and one.inputs == one.outputs == 1
+    return len(responses) in (2, 4) and one.inputs == one.outputs == 1
 
 
 def _envelope(w: Floats, at: Floats, size: Floats) -> Floats:

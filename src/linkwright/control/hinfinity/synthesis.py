@@ -17,7 +17,7 @@ from linkwright.control.hinfinity.generalised import (
     singular_parts,
 )
 from linkwright.control.hinfinity.norms import Norm, hinf_norm
-from linkwright.control.hinfinity.systems import System, lft, system, to_continuous, to_sampled
+from linkwright.control.hinfinity.systems import HasSystem, System, lft, system, to_continuous, to_sampled
 from linkwright.errors import DesignError, LinkwrightWarning, ModelError
 
 Complexes = NDArray[np.complex128]
@@ -38,7 +38,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Design:
+class Design(HasSystem):
     """A controller u = K y for the last inputs and outputs of a generalised plant, and what was measured of it.
 
     `gamma_opt` is the smallest γ that some stabilising controller was measured to reach. `K` is designed at
@@ -55,11 +55,6 @@ class Design:
     warnings: tuple[str, ...] = ()
     epsilon: float = 0.0
     optimal: System | None = field(default=None, repr=False)
-
-    @property
-    def K(self) -> Any:
-        """The controller as python-control's `StateSpace`."""
-        return self.system.to_control()
 
     @property
     def closed_loop(self) -> System:
@@ -112,11 +107,11 @@ def hinf(
     ):
         if not good:
             raise ModelError(f"{name} is {what}, not {value!r}")
-    given = system(P, "the generalised plant")
-    checked(given, nmeas, ncon)
+    original = system(P, "the generalised plant")
+    checked(original, nmeas, ncon)
     # The bilinear map makes a sampled problem continuous and keeps its norm.
-    flat = to_continuous(given)
-    notes = [*singular_parts(flat, nmeas, ncon), *jomega_zeros(flat, nmeas, ncon, given.dt)]
+    flat = to_continuous(original)
+    notes = [*singular_parts(flat, nmeas, ncon), *jomega_zeros(flat, nmeas, ncon, original.dt)]
     if notes and epsilon == 0.0:
         raise DesignError(f"the problem is singular: {'; '.join(notes)}; let epsilon make it regular (leave it out)")
     tried = [0.0] if not notes else [float(epsilon)] if epsilon else list(_EPSILONS)
@@ -124,23 +119,23 @@ def hinf(
     best: tuple[float, System, Plant, float] | None = None
     for size in tried:
         shaped, ny, nu = regularised(flat, nmeas, ncon, size)
-        search = _Search(given, normalised(shaped, ny, nu), size, history)
-        found = search.bisect(tolerance, gamma_max, best[0] if best else None)
-        if found is not None and (best is None or found[0] < best[0]):
-            best = (*found, search.plant, size)
+        search = _Search(original, normalised(shaped, ny, nu), history)
+        verified = search.bisect(tolerance, gamma_max, best[0] if best else None)
+        if verified is not None and (best is None or verified[0] < best[0]):
+            best = (*verified, search.plant, size)
     if best is None:
         raise DesignError(_nothing(history, gamma_max), history=tuple(history))
     gamma_opt, optimal, plant, size = best
     # The largest ε that serves gives the controller with the least bandwidth.
     for trial in [e for e in _GENTLE if e > size] if notes and not epsilon else []:
-        gentle = _Search(given, normalised(*regularised(flat, nmeas, ncon, trial)), trial, history)
-        kept = gentle.under((1 + back_off) * gamma_opt)
-        if kept is not None:
-            size, (K, norm) = trial, kept
+        gentle = _Search(original, normalised(*regularised(flat, nmeas, ncon, trial)), history)
+        under = gentle.under((1 + back_off) * gamma_opt)
+        if under is not None:
+            size, (K, norm) = trial, under
             gamma = (1 + back_off) * gamma_opt
             break
     else:
-        gamma, K, norm = _backed_off(_Search(given, plant, size, history), gamma_opt, optimal, back_off)
+        gamma, K, norm = _backed_off(_Search(original, plant, history), gamma_opt, optimal, back_off)
     if notes:
         text = f"made regular by ε = {size:g} of the plant's own sizes; the norm is verified without it"
         notes = [f"{'; '.join(notes)}: {text}"]
@@ -148,7 +143,7 @@ def hinf(
         note = f"no well-conditioned controller near γ_opt = {gamma_opt:.4g}: backed off to {gamma:.4g}"
         warnings.warn(note, LinkwrightWarning, stacklevel=2)
         notes.append(note)
-    return Design(K, gamma_opt, gamma, norm, given, tuple(history), tuple(notes), size, optimal)
+    return Design(K, gamma_opt, gamma, norm, original, tuple(history), tuple(notes), size, optimal)
 
 
 def _backed_off(search: _Search, gamma_opt: float, optimal: System, back_off: float) -> tuple[float, System, Norm]:
@@ -158,15 +153,15 @@ def _backed_off(search: _Search, gamma_opt: float, optimal: System, back_off: fl
         K, norm, accepted = search.attempt(gamma)
         if accepted and K is not None and norm is not None:
             return gamma, K, norm
-    return gamma_opt, optimal, hinf_norm(lft(search.given, optimal))
+    return gamma_opt, optimal, hinf_norm(lft(search.original, optimal))
 
 
 class _Search:
     """The bisection over γ for one regular plant, verified on the plant as given."""
 
-    def __init__(self, given: System, plant: Plant, epsilon: float, history: list[Trial]) -> None:
-        self.given, self.plant, self.epsilon, self.history = given, plant, epsilon, history
-        self.found: tuple[float, System] | None = None
+    def __init__(self, original: System, plant: Plant, history: list[Trial]) -> None:
+        self.original, self.plant, self.history = original, plant, history
+        self.best: tuple[float, System] | None = None
 
     def attempt(self, gamma: float) -> tuple[System | None, Norm | None, bool]:
         """A stabilising controller designed for γ, its measured norm, and whether that is under γ."""
@@ -174,9 +169,9 @@ class _Search:
         if K is None:
             return self._refused(gamma, "the Riccati equations have no stabilising solution")
         try:
-            if self.given.dt is not None:
-                K = to_sampled(K, self.given.dt)
-            loop = lft(self.given, K)
+            if self.original.dt is not None:
+                K = to_sampled(K, self.original.dt)
+            loop = lft(self.original, K)
         except (np.linalg.LinAlgError, ValueError):
             return self._refused(gamma, "the controller is not well posed")
         norm = hinf_norm(loop)
@@ -196,26 +191,26 @@ class _Search:
         high = known * (1 + _SURE) if known is not None else min(max(2.0 * floor, 1.0), gamma_max)
         while not self._try(high):
             if high >= gamma_max:
-                return self.found
+                return self.best
             # `low` stays: far above the optimum rounding, not theory, may be what refused.
             high = min(high * 4.0, gamma_max)
-        assert self.found is not None
-        low, high = floor, self.found[0]
+        assert self.best is not None
+        low, high = floor, self.best[0]
         for _ in range(200):
             if high - low <= tolerance * high or high < 1e-12:
                 break
             middle = float(np.sqrt(low * high)) if low > 1e-3 * high else max((low + high) / 2, high / 4)
             if self._try(middle):
-                high = min(middle, self.found[0])
+                high = min(middle, self.best[0])
             else:
                 low = middle
         # Rounding makes refusals irregular: look about the best one too.
-        first = self.found[0]
+        first = self.best[0]
         spoiled = any(t.reason == _ABOVE for t in self.history)
         for factor in np.linspace(0.85, 1.04, 20) if spoiled else (0.99, 0.95):
             if factor * first > floor:
                 self._try(factor * first)
-        return self.found
+        return self.best
 
     def under(self, gamma: float) -> tuple[System, Norm] | None:
         """A controller whose measured norm is under γ, whatever γ the regular plant was asked for."""
@@ -228,8 +223,8 @@ class _Search:
     def _try(self, gamma: float) -> bool:
         """Whether γ is accepted; a controller whose measured norm is the smallest so far is kept in any case."""
         K, norm, accepted = self.attempt(gamma)
-        if K is not None and norm is not None and (self.found is None or norm.upper < self.found[0]):
-            self.found = (norm.upper, K)
+        if K is not None and norm is not None and (self.best is None or norm.upper < self.best[0]):
+            self.best = (norm.upper, K)
         return accepted
 
 

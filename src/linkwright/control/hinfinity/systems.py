@@ -109,11 +109,22 @@ class System:
         return control_package().StateSpace(self.A, self.B, self.C, self.D, 0 if self.dt is None else self.dt)
 
 
-def _matrix(given: Any, name: str) -> Floats:
+def _matrix(numbers: Any, name: str) -> Floats:
     try:
-        return np.atleast_2d(real_array(name, given))
+        return np.atleast_2d(real_array(name, numbers))
     except (TypeError, ValueError):
-        raise ModelError(f"{name} must be a matrix of real numbers, not {type(given).__name__}") from None
+        raise ModelError(f"{name} must be a matrix of real numbers, not {type(numbers).__name__}") from None
+
+
+class HasSystem:
+    """What has a controller as matrices, `system`, and gives it to python-control as `K`."""
+
+    system: System
+
+    @property
+    def K(self) -> Any:
+        """The controller as python-control's `StateSpace`."""
+        return self.system.to_control()
 
 
 def control_package() -> Any:
@@ -126,29 +137,35 @@ def control_package() -> Any:
     return control
 
 
-def system(given: Any, name: str = "the system", dt: float | None = None) -> System:
+def system(model: Any, name: str = "the system", dt: float | None = None) -> System:
     """A `System` from a number, a matrix, (num, den), (A, B, C, D), a `StateSpace` or a `TransferFunction`.
 
-    The last two are python-control's or SciPy's, whose `ZerosPolesGain` is taken too.
-    Plain numbers and (num, den) are sampled with dt, where dt is given.
+    The last two are python-control's or SciPy's, whose `ZerosPolesGain` is taken too. `name` stands in messages. Plain
+    numbers, (num, den) and (A, B, C, D) are sampled every `dt` (s) where dt is given, else they are continuous.
+
+    >>> import linkwright as lw
+    >>> lw.control.system(([1.0], [1.0, 2.0])).poles()
+    array([-2.+0.j])
+
+    Raises `ModelError` for anything else, `ShapeError` for matrices that do not fit.
     """
-    if isinstance(given, System):
-        return given
-    if isinstance(given, tuple) and len(given) == 4:
-        return System(*given, dt)
-    if isinstance(given, tuple) and len(given) == 2:
-        return from_polynomials(given[0], given[1], dt, name)
-    if all(hasattr(given, m) for m in "ABCD"):
-        return System(given.A, given.B, given.C, given.D, _period(given, name))
-    if hasattr(given, "num") and hasattr(given, "den"):
-        return _from_transfer(given, name)
-    if hasattr(given, "to_tf"):
-        return _from_transfer(given.to_tf(), name)
+    if isinstance(model, System):
+        return model
+    if isinstance(model, tuple) and len(model) == 4:
+        return System(*model, dt)
+    if isinstance(model, tuple) and len(model) == 2:
+        return from_polynomials(model[0], model[1], dt, name)
+    if all(hasattr(model, m) for m in "ABCD"):
+        return System(model.A, model.B, model.C, model.D, _period(model, name))
+    if hasattr(model, "num") and hasattr(model, "den"):
+        return _from_transfer(model, name)
+    if hasattr(model, "to_tf"):
+        return _from_transfer(model.to_tf(), name)
     try:
-        gain = np.atleast_2d(real_array(name, given))
+        gain = np.atleast_2d(real_array(name, model))
     except (TypeError, ValueError):
         text = "a StateSpace, a TransferFunction, (num, den), (A, B, C, D) or a number"
-        raise ModelError(f"{name} must be {text}, not {type(given).__name__}") from None
+        raise ModelError(f"{name} must be {text}, not {type(model).__name__}") from None
     return gains(gain, dt)
 
 
@@ -183,21 +200,17 @@ def from_polynomials(num: Any, den: Any, dt: float | None = None, name: str = "t
     return balanced(System(A, B, (num[1:] - num[0] * den[1:])[None, :], num[:1, None], dt))
 
 
-def _from_transfer(given: Any, name: str) -> System:
-    dt = _period(given, name)
-    if isinstance(given.den, np.ndarray) and given.den.ndim == 1:  # SciPy's: one input, a row of num for each output
-        return stack([from_polynomials(row, given.den, dt, name) for row in np.atleast_2d(given.num)])
-    rows = []
-    for num_row, den_row in zip(given.num, given.den, strict=True):
-        parts = [from_polynomials(n, d, dt, name) for n, d in zip(num_row, den_row, strict=True)]
-        joined = block_diagonal(parts)
-        ones = np.ones((1, len(parts)))
-        rows.append(System(joined.A, joined.B, ones @ joined.C, ones @ joined.D, dt))
-    return stack(rows)
+def _from_transfer(transfer: Any, name: str) -> System:
+    dt = _period(transfer, name)
+    den = transfer.den
+    if isinstance(den, np.ndarray) and den.ndim == 1:  # SciPy's: one input, a row of num for each output
+        return stack([from_polynomials(num, den, dt, name) for num in np.atleast_2d(transfer.num)])
+    fractions = [zip(*pair, strict=True) for pair in zip(transfer.num, transfer.den, strict=True)]
+    return stack([row([from_polynomials(n, d, dt, name) for n, d in parts]) for parts in fractions])
 
 
-def _period(given: Any, name: str) -> float | None:
-    dt = getattr(given, "dt", None)
+def _period(of: Any, name: str) -> float | None:
+    dt = getattr(of, "dt", None)
     if dt is True:
         raise ModelError(f"{name} is sampled with an unspecified period: give its dt in seconds")
     return None if dt is None or dt == 0 else float(dt)
@@ -205,11 +218,11 @@ def _period(given: Any, name: str) -> float | None:
 
 def period(*systems: System) -> float | None:
     """The one sampling period of the systems (static gains fit to any), or an error that names both."""
-    found = {s.dt for s in systems if s.order} or {s.dt for s in systems if s.dt is not None} or {None}
-    if len(found) > 1:
-        said = " and ".join(sorted("continuous" if dt is None else f"sampled every {dt:g} s" for dt in found))
-        raise ModelError(f"the systems do not go together: {said}; convert them first with lw.control.discretise")
-    return found.pop()
+    periods = {s.dt for s in systems if s.order} or {s.dt for s in systems if s.dt is not None} or {None}
+    if len(periods) > 1:
+        text = " and ".join(sorted("continuous" if dt is None else f"sampled every {dt:g} s" for dt in periods))
+        raise ModelError(f"the systems cannot be connected: {text}; convert them first with lw.control.discretise")
+    return periods.pop()
 
 
 def series(after: System, before: System) -> System:
@@ -221,6 +234,20 @@ def series(after: System, before: System) -> System:
     A = np.block([[before.A, np.zeros((n, m))], [after.B @ before.C, after.A]])
     B = np.vstack([before.B, after.B @ before.D])
     return System(A, B, np.hstack([after.D @ before.C, after.C]), after.D @ before.D, period(after, before))
+
+
+def parallel(systems: Sequence[System]) -> System:
+    """Side by side: the same inputs, the sum of the outputs."""
+    together = stack(systems)
+    total = np.tile(np.eye(systems[0].outputs), len(systems))
+    return System(together.A, together.B, total @ together.C, total @ together.D, together.dt)
+
+
+def row(systems: Sequence[System]) -> System:
+    """Side by side, each with one output and its own inputs: the sum of the outputs."""
+    joined = block_diagonal(systems)
+    total = np.ones((1, len(systems)))
+    return System(joined.A, joined.B, total @ joined.C, total @ joined.D, joined.dt)
 
 
 def block_diagonal(systems: Sequence[System]) -> System:
@@ -241,9 +268,9 @@ def stack(systems: Sequence[System]) -> System:
     return System(joined.A, joined.B @ together, joined.C, joined.D @ together, joined.dt)
 
 
-def diagonal(given: Any, size: int, name: str, dt: float | None) -> System:
+def diagonal(weights: Any, size: int, name: str, dt: float | None) -> System:
     """A weight for so many signals: a weight of one signal is repeated along the diagonal."""
-    weight = system(given, name, dt)
+    weight = system(weights, name, dt)
     if weight.inputs == weight.outputs == 1 and size > 1:
         return block_diagonal([weight] * size)
     if weight.inputs != size:
@@ -304,6 +331,11 @@ def to_continuous(S: System) -> System:
     M = np.linalg.inv(np.eye(n) + S.A)
     root = np.sqrt(2.0)
     return System(M @ (S.A - np.eye(n)), root * M @ S.B, root * S.C @ M, S.D - S.C @ M @ S.B)
+
+
+def unmapped(w: Any, dt: float | None) -> Any:
+    """The frequencies (rad/s) whose images under `to_continuous` are w."""
+    return w if dt is None else 2 * np.arctan(w) / dt
 
 
 def to_sampled(S: System, dt: float, a: float = 1.0) -> System:

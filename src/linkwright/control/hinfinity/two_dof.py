@@ -12,9 +12,12 @@ from linkwright.control.hinfinity.discrete import sampled
 from linkwright.control.hinfinity.margins import Margins, loop_margins
 from linkwright.control.hinfinity.systems import (
     System,
+    delay,
     from_polynomials,
     gains,
     in_hertz,
+    parallel,
+    row,
     series,
     system,
 )
@@ -99,16 +102,10 @@ def two_dof(
 
 def _assembled(Q: System, R: System, F: System, K: System) -> tuple[System, int]:
     """States in the order Q, R, F, K: the last are those of the feedback controller."""
-    from scipy.linalg import block_diag  # type: ignore[import-untyped]  # SciPy has no types
-
     # e = R r − y goes through F, then K.
-    error = System(R.A, np.hstack([R.B, np.zeros_like(R.B)]), R.C, np.hstack([R.D, [[-1.0]]]), R.dt)
-    back = series(K, series(F, error))
-    A = block_diag(Q.A, back.A).reshape(Q.order + back.order, -1)
-    B = np.vstack([np.hstack([Q.B, np.zeros_like(Q.B)]), back.B])
-    D = np.hstack([Q.D, [[0.0]]]) + back.D
-    whole = System(A, B, np.hstack([Q.C, back.C]), D, K.dt if K.dt is not None else R.dt)
-    return whole, Q.order + R.order + F.order
+    error = row([R, gains(-1.0, R.dt)])
+    feedforward = row([Q, gains(0.0, Q.dt)])
+    return parallel([feedforward, series(K, series(F, error))]), Q.order + R.order + F.order
 
 
 def _inverse(G: System, G_D: System, ringing: float, leak: float) -> tuple[System, System, list[str]]:
@@ -160,7 +157,7 @@ def _place(z: complex, dt: float) -> str:
 
 def zpk(S: System) -> tuple[Complexes, Complexes, float, int]:
     """Zeros, poles, gain and the excess of poles over zeros of a sampled system with one input and one output."""
-    from scipy.linalg import eigvals
+    from scipy.linalg import eigvals  # type: ignore[import-untyped]  # SciPy has no types
 
     poles = S.poles()
     # The excess is the index of the first value of the pulse response that is not zero.
@@ -194,15 +191,14 @@ def _paired(values: Complexes) -> Complexes:
 
 def _cancelled(zeros: Complexes, poles: Complexes) -> tuple[Complexes, Complexes]:
     """Without the pairs of a pole and a zero at one place."""
-    left = list(poles)
-    kept = []
+    poles_left, zeros_left = list(poles), []
     for z in zeros:
-        near = [i for i, p in enumerate(left) if abs(p - z) <= 1e-9 * max(1.0, abs(z))]
+        near = [i for i, p in enumerate(poles_left) if abs(p - z) <= 1e-9 * max(1.0, abs(z))]
         if near:
-            left.pop(near[0])
+            poles_left.pop(near[0])
         else:
-            kept.append(z)
-    return np.array(kept, complex), np.array(left, complex)
+            zeros_left.append(z)
+    return np.array(zeros_left, complex), np.array(poles_left, complex)
 
 
 def from_zpk(zeros: Complexes, poles: Complexes, gain: float, dt: float) -> System:
@@ -222,8 +218,5 @@ def from_zpk(zeros: Complexes, poles: Complexes, gain: float, dt: float) -> Syst
         while den.size > 1 and den[-1] == 0 and num[-1] == 0:
             num, den = num[:-1], den[:-1]
         whole = series(from_polynomials(num, den, dt), whole)
-    if late:
-        A = np.eye(late, k=-1)
-        line = System(A, np.eye(late, 1), np.eye(1, late, k=late - 1), np.zeros((1, 1)), dt)
-        whole = series(line, whole)
+    whole = series(delay(late * dt, dt), whole)
     return System(whole.A, whole.B, gain * whole.C, gain * whole.D, dt)

@@ -57,14 +57,15 @@ def performance_weight(
 
 def relative_error(w: ArrayLike, measured: ArrayLike, model: ArrayLike) -> Floats:
     """|Ĝ − G_m| / |G_m| at each frequency."""
-    points, given, fitted = np.asarray(w, float), np.asarray(measured, complex), np.asarray(model, complex)
-    if not points.shape == given.shape == fitted.shape or points.ndim != 1:
-        text = f"frequencies, measured and model are of one length, not {points.shape}, {given.shape}, {fitted.shape}"
+    points, response, fitted = np.asarray(w, float), np.asarray(measured, complex), np.asarray(model, complex)
+    if not points.shape == response.shape == fitted.shape or points.ndim != 1:
+        shapes = f"{points.shape}, {response.shape}, {fitted.shape}"
+        text = f"frequencies, measured and model are of one length, not {shapes}"
         raise ShapeError(text)
     if np.any(np.abs(fitted) == 0):
         at = float(points[np.argmin(np.abs(fitted))])
         raise ModelError(f"the model is zero at {at / (2 * np.pi):.4g} Hz: leave that frequency out")
-    return np.asarray(np.abs(given - fitted) / np.abs(fitted))
+    return np.asarray(np.abs(response - fitted) / np.abs(fitted))
 
 
 def _performance(
@@ -110,11 +111,11 @@ def from_above(
         if high / low < 1.001:
             break
         middle = float(np.sqrt(low * high))
-        found = _program(theta, size, order, middle)
-        if found is None:
+        filters = _program(theta, size, order, middle)
+        if filters is None:
             low = middle
         else:
-            best, high = found, middle
+            best, high = filters, middle
     numerator, denominator = (_factor(series) for series in best)
     flat = to_continuous(from_polynomials(numerator, denominator, 1.0))
     W = System(flat.A * turn, flat.B * np.sqrt(turn), flat.C * np.sqrt(turn), flat.D)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import path_text, real_array
+from linkwright.base.types import Floats
 from linkwright.control.identification.models import Model
 from linkwright.control.identification.records import Record
 from linkwright.control.identification.spectra import Spectrum
@@ -19,7 +20,6 @@ from linkwright.results.plots import ENDINGS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 COHERENT = 0.5  # below it the phase is mostly noise
 COLORS = ("#1f5fa8", "#c4491d", "#2e8b57", "#8a4fa3", "#946c00", "#444444")
 
@@ -95,7 +95,7 @@ def plot_record(record: Record) -> Figure:
     return figure
 
 
-def _measured_phase(spectrum: Spectrum, at: Array, model: NDArray[np.complex128] | None) -> Array:
+def _measured_phase(spectrum: Spectrum, at: Floats, model: NDArray[np.complex128] | None) -> Floats:
     """Degrees: beside the model's phase, if there is one; else unwrapped where it is coherent, the rest beside that."""
     angle = np.angle(spectrum.response)
     if model is not None:
@@ -113,11 +113,13 @@ def _measured_phase(spectrum: Spectrum, at: Array, model: NDArray[np.complex128]
     return np.asarray(np.degrees(phase))
 
 
-def _wrapped(angle: Array) -> Array:
+def _wrapped(angle: Floats) -> Floats:
     return np.asarray((angle + np.pi) % (2 * np.pi) - np.pi)
 
 
-def _curve(axes: Any, hertz: Array, response: NDArray[np.complex128], known: Array | None = None, **style: Any) -> None:
+def _curve(
+    axes: Any, hertz: Floats, response: NDArray[np.complex128], known: Floats | None = None, **style: Any
+) -> None:
     with np.errstate(divide="ignore", invalid="ignore"):
         decibel = 20 * np.log10(np.abs(response))
     axes[0].semilogx(hertz, decibel, **style)
@@ -127,7 +129,7 @@ def _curve(axes: Any, hertz: Array, response: NDArray[np.complex128], known: Arr
     axes[1].semilogx(hertz, phase, **style)
 
 
-def _response(thing: Any, w: Array) -> NDArray[np.complex128]:
+def _response(thing: Any, w: Floats) -> NDArray[np.complex128]:
     if isinstance(thing, Model):
         return thing.frequency_response(w)
     dt: Any = getattr(thing, "dt", None)
@@ -138,21 +140,13 @@ def _response(thing: Any, w: Array) -> NDArray[np.complex128]:
     return np.asarray(thing(at), np.complex128).reshape(-1)
 
 
-def _frequencies(things: tuple[Any, ...]) -> Array:
+def _frequencies(things: tuple[Any, ...]) -> Floats:
     dts = [x.dt for x in things if getattr(x, "dt", None) not in (None, 0, True)]
     spectra = [x for x in things if isinstance(x, Spectrum)]
     top = np.pi / min(dts) if dts else 1e3
     low = min((float(x.w[0]) for x in spectra), default=1e-3 * top)
-    grid = np.geomspace(low, 0.999 * top, 600)
-    # Sharp resonances fall between the lines of any grid: each lightly damped pole brings its own.
-    extra = [
-        abs(p.s) * (1 + p.damping * np.linspace(-8, 8, 65))
-        for x in things
-        if isinstance(x, Model)
-        for p in x.poles()
-        if p.z.imag > 0 and p.stable and p.damping < 0.1
-    ]
-    grid = np.sort(np.concatenate([grid, *extra]))
+    sharp = [x.near_modes() for x in things if isinstance(x, Model)]
+    grid = np.sort(np.concatenate([np.geomspace(low, 0.999 * top, 600), *sharp]))
     return np.asarray(grid[(grid > 0) & (grid < top)])
 
 

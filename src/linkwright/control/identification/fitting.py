@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares  # type: ignore[import-untyped]  # SciPy has no types
 
+from linkwright.base.types import Floats
 from linkwright.control.identification.prediction import Orders, Predictor
 from linkwright.control.identification.starts import starts
 from linkwright.control.identification.uncertainty import parameter_covariance
 from linkwright.errors import DataError
-
-Array = NDArray[np.float64]
 
 ENOUGH = 20_000  # samples for a starting point
 
@@ -23,11 +21,11 @@ ENOUGH = 20_000  # samples for a starting point
 class Fitted:
     """A fit in the units of the data: coefficients, noise variance, covariance, and what the fit took."""
 
-    theta: Array
+    theta: Floats
     orders: Orders
     shared: bool
     variance: float
-    covariance: Array
+    covariance: Floats
     loss: float  # sum of squared residuals
     samples: int  # residuals that initial conditions do not take up
     total: int  # samples of the record, the same for all orders that are compared
@@ -55,15 +53,15 @@ class Fitted:
 
 
 def fit(
-    u: Array,
-    y: Array,
+    u: Floats,
+    y: Floats,
     orders: Orders,
     *,
     shared: bool,
     initial: str,
     most_starts: int,
     seed: int = 0,
-    first: Array | None = None,
+    first: Floats | None = None,
     evaluations: int = 200,
     tolerance: float = 1e-10,
 ) -> Fitted:
@@ -87,13 +85,9 @@ def fit(
         )
     units = np.ones(predictor.count)
     units[: orders.nb] = sy / su
-    found = _candidates(predictor, fitted, shared, most_starts, seed, None if first is None else first / units)
-    best = None
-    for x0 in found:
-        solution = _levenberg_marquardt(predictor, x0, evaluations, tolerance)
-        if best is None or solution.cost < best.cost:
-            best = solution
-    assert best is not None
+    candidates = _candidates(predictor, fitted, shared, most_starts, seed, None if first is None else first / units)
+    solutions = [_levenberg_marquardt(predictor, x0, evaluations, tolerance) for x0 in candidates]
+    best = min(solutions, key=lambda solution: solution.cost)
     jacobian = predictor.jacobian(best.x)
     free = max(1, len(y) - predictor.size)
     loss = 2.0 * float(best.cost)
@@ -114,12 +108,12 @@ def fit(
 
 
 def _candidates(
-    predictor: Predictor, orders: Orders, shared: bool, most: int, seed: int, first: Array | None
-) -> list[Array]:
+    predictor: Predictor, orders: Orders, shared: bool, most: int, seed: int, first: Floats | None
+) -> list[Floats]:
     """The best starts by their loss, then perturbed copies of the best where more are asked for."""
     thetas = [] if first is None else [first]
     thetas += list(starts(predictor.u[:ENOUGH], predictor.y[:ENOUGH], orders, shared=shared))
-    scored: list[tuple[float, Array]] = []
+    scored: list[tuple[float, Floats]] = []
     for theta in thetas:
         if predictor.allowed(theta):
             x = predictor.start(theta)
@@ -129,23 +123,23 @@ def _candidates(
     if not scored:
         scored.append((np.inf, np.zeros(predictor.size)))
     scored.sort(key=lambda pair: pair[0])
-    found = [x for _, x in scored[:most]]
+    chosen = [x for _, x in scored[:most]]
     rng = np.random.default_rng(seed)
     for _ in range(8 * most):
-        if len(found) >= most:
+        if len(chosen) >= most:
             break
         theta = scored[0][1][: predictor.count] * (1.0 + 0.1 * rng.standard_normal(predictor.count))
         if predictor.allowed(theta):
-            found.append(predictor.start(theta))
-    return found
+            chosen.append(predictor.start(theta))
+    return chosen
 
 
-def _levenberg_marquardt(predictor: Predictor, x0: Array, evaluations: int, tolerance: float) -> Any:
+def _levenberg_marquardt(predictor: Predictor, x0: Floats, evaluations: int, tolerance: float) -> Any:
     """MINPACK's, kept to stable predictors: beyond the border residuals are huge, so that the step is shortened."""
     n = len(predictor.y)
     wall = np.full(n, 1e3 * max(1.0, float(np.sqrt(np.mean(predictor.residuals(x0) ** 2)))))
 
-    def residuals(x: Array) -> Array:
+    def residuals(x: Floats) -> Floats:
         if not predictor.allowed(x):
             return wall
         with np.errstate(all="ignore"):

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import whole_number
 from linkwright.control.identification.fitting import Fitted, fit
@@ -18,8 +17,6 @@ from linkwright.control.identification.records import SHORTEST, Record
 from linkwright.control.identification.selection import select
 from linkwright.control.identification.validation import predicted_fit, simulated_fit
 from linkwright.errors import DataError, LinkwrightError, LinkwrightWarning, UnstableModelError
-
-Array = NDArray[np.float64]
 
 NAMES = {"bj": "box-jenkins", "box_jenkins": "box-jenkins", "output-error": "oe"}
 
@@ -94,14 +91,14 @@ def identify(
         scores = (simulated_fit(judged, unseen), predicted_fit(judged, unseen))
         before = early.theta
         options["most_starts"] = min(2, starts)
-    found = fit(record.u, record.y, wanted, first=before, **options)
-    if not found.converged:
+    fitted = fit(record.u, record.y, wanted, first=before, **options)
+    if not fitted.converged:
         notes.append(
             "The fit did not converge: the orders may be too large for the data (poles and zeros that cancel), or the "
             "record too short; try smaller orders, or more starts."
         )
     out = replace(
-        _model(found, family, record, initial),
+        _model(fitted, family, record, initial),
         fit=scores[0],
         prediction_fit=scores[1],
         selection=selection,
@@ -132,13 +129,13 @@ def _held_out(record: Record, holdout: float, notes: list[str]) -> tuple[Record,
     if holdout == 0.0:
         return record, None
     at = round((1.0 - holdout) * len(record))
-    rest = len(record) - at
-    if min(at, rest) < SHORTEST:
+    late = len(record) - at
+    if min(at, late) < SHORTEST:
         raise DataError(
-            f"a record of {len(record)} samples is too short to hold out {holdout:.0%} of it ({at} and {rest} samples, "
+            f"a record of {len(record)} samples is too short to hold out {holdout:.0%} of it ({at} and {late} samples, "
             f"each at least {SHORTEST}): record for longer, or pass holdout=0"
         )
-    for which, part in ((f"first {at}", record.u[:at]), (f"last {rest}", record.u[at:])):
+    for which, part in ((f"first {at}", record.u[:at]), (f"last {late}", record.u[at:])):
         if np.ptp(part) == 0.0:
             notes.append(
                 f"The input is constant over the {which} samples of {len(record)}: nothing was held out, and the fit "
@@ -148,42 +145,29 @@ def _held_out(record: Record, holdout: float, notes: list[str]) -> tuple[Record,
     return record.part(0, at), record.part(at)
 
 
-def _model(found: Fitted, family: str, record: Record, initial: str) -> Model:
-    p = split(found.theta, found.orders, found.shared)
-    return Model(
-        p.B,
-        p.F,
-        p.C,
-        p.D,
-        found.orders.nk,
-        record.dt,
-        found.variance,
-        family,
-        found.covariance,
-        record,
-        initial=initial,
-    )
+def _model(fitted: Fitted, family: str, record: Record, initial: str) -> Model:
+    p = split(fitted.theta, fitted.orders, fitted.shared)
+    known = (record.dt, fitted.variance, family, fitted.covariance, record)
+    return Model(p.B, p.F, p.C, p.D, fitted.orders.nk, *known, initial=initial)
 
 
-def _orders(given: Orders | Sequence[int] | Mapping[str, int], family: str, delay: int | None) -> Orders:
-    if isinstance(given, Orders):
-        out = given
-    elif isinstance(given, Mapping):
-        unknown = set(given) - {"nb", "nf", "nc", "nd", "nk"}
-        if unknown or not {"nb", "nf"} <= set(given):
-            raise LinkwrightError(f"orders are nb, nf, nc, nd and nk, the first two needed; given were {sorted(given)}")
-        out = Orders(**{key: int(value) for key, value in given.items()})
+def _orders(wanted: Orders | Sequence[int] | Mapping[str, int], family: str, delay: int | None) -> Orders:
+    if isinstance(wanted, Orders):
+        orders = wanted
+    elif isinstance(wanted, Mapping):
+        names = sorted(wanted)
+        if set(names) - {"nb", "nf", "nc", "nd", "nk"} or not {"nb", "nf"} <= set(names):
+            raise LinkwrightError(f"orders are nb, nf, nc, nd and nk, the first two needed; given were {names}")
+        orders = Orders(**{key: int(value) for key, value in wanted.items()})
     else:
-        if len(given) != 5:
-            raise LinkwrightError(f"orders are five numbers (nb, nf, nc, nd, nk), not {tuple(given)!r}")
-        out = Orders(*(int(x) for x in given))
+        if len(wanted) != 5:
+            raise LinkwrightError(f"orders are five numbers (nb, nf, nc, nd, nk), not {tuple(wanted)!r}")
+        orders = Orders(*(int(x) for x in wanted))
     if delay is not None:
-        out = replace(out, nk=delay)
-    if family == "oe":
-        return replace(out, nc=0, nd=0)
-    if family == "arx":
-        return replace(out, nc=0, nd=out.nf)
-    return replace(out, nd=out.nf) if family == "armax" else out
+        orders = replace(orders, nk=delay)
+    if family in ("oe", "arx"):
+        orders = replace(orders, nc=0, nd=0)
+    return replace(orders, nd=orders.nf) if family in SHARED else orders
 
 
 def _notes(record: Record) -> list[str]:
@@ -211,9 +195,9 @@ def _judge(model: Model, wanted: str) -> Model:
         return model.with_notes(text)
     if not outside:
         return model
-    told = ", ".join(f"{p.frequency:.4g} Hz (|z| = {abs(p.z):.5g})" for p in outside)
+    places = ", ".join(f"{p.frequency:.4g} Hz (|z| = {abs(p.z):.5g})" for p in outside)
     text = (
-        f"The identified plant is unstable: poles at {told}. If the real one is stable, try fewer or other orders, a "
+        f"The identified plant is unstable: poles at {places}. If the real one is stable, try fewer or other orders, a "
         "longer or less noisy record, record.detrend(), or model='box-jenkins', which stays stable"
     )
     if wanted == "refuse":

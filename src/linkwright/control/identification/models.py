@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
 from linkwright.base.checks import positive_number, real_array, whole_number
+from linkwright.base.types import Floats
 from linkwright.control.identification.prediction import Coefficients, Orders, Predictor, join, stable
 from linkwright.control.identification.uncertainty import Band, response_covariance
 from linkwright.errors import LinkwrightError
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from linkwright.control.identification.selection import Candidate
     from linkwright.control.identification.validation import ResidualTests
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 FAMILIES = ("arx", "armax", "oe", "box-jenkins")
@@ -63,15 +63,15 @@ class Model:
     and the record they came from, the `fit` on data that were held out, and the candidates of the order selection.
     """
 
-    B: Array
-    F: Array = field(default_factory=lambda: np.ones(1))
-    C: Array = field(default_factory=lambda: np.ones(1))
-    D: Array = field(default_factory=lambda: np.ones(1))
+    B: Floats
+    F: Floats = field(default_factory=lambda: np.ones(1))
+    C: Floats = field(default_factory=lambda: np.ones(1))
+    D: Floats = field(default_factory=lambda: np.ones(1))
     delay: int = 1
     dt: float = 1.0
     variance: float = 0.0
     family: str = "box-jenkins"
-    covariance: Array | None = None
+    covariance: Floats | None = None
     record: Record | None = field(default=None, repr=False)
     fit: float = float("nan")
     prediction_fit: float = float("nan")
@@ -109,12 +109,12 @@ class Model:
         return self.orders.names(self.shared)
 
     @property
-    def parameters(self) -> Array:
+    def parameters(self) -> Floats:
         """The coefficients (p): b0, ..., f1, ..., c1, ..., d1, ..."""
         return join(Coefficients(self.B, self.F, self.C, self.D), self.shared)
 
     @property
-    def standard_errors(self) -> Array:
+    def standard_errors(self) -> Floats:
         """The standard deviations of `parameters` (p): roots of the Cramér–Rao bound's diagonal."""
         return np.sqrt(np.diag(self._covariance()))
 
@@ -127,8 +127,14 @@ class Model:
         """The plant's poles, slowest first, with their frequencies in Hz and their damping."""
         roots = np.roots(self.F).astype(complex)
         with np.errstate(divide="ignore"):
-            found = [Pole(complex(z), complex(np.log(z) / self.dt) if z != 0 else complex(-np.inf, 0.0)) for z in roots]
-        return sorted(found, key=lambda p: (abs(p.s), p.s.imag))
+            poles = [Pole(complex(z), complex(np.log(z) / self.dt) if z != 0 else complex(-np.inf, 0.0)) for z in roots]
+        return sorted(poles, key=lambda p: (abs(p.s), p.s.imag))
+
+    def near_modes(self) -> Floats:
+        """Frequencies (n), rad/s, about modes with a damping ratio below 0.1, which lie between the lines of a grid."""
+        sharp = [p for p in self.poles() if p.z.imag > 0 and p.stable and p.damping < 0.1]
+        around = [abs(p.s) * (1.0 + p.damping * np.linspace(-8.0, 8.0, 65)) for p in sharp]
+        return np.concatenate([np.zeros(0), *around])
 
     # -- responses ----------------------------------------------------------------------------------------
     def frequency_response(self, w: ArrayLike) -> Complex:
@@ -161,19 +167,19 @@ class Model:
         p = response_covariance(self.response_gradient(at), self._covariance())
         return Band(at, self.frequency_response(at), p, level)
 
-    def simulate(self, u: ArrayLike, *, noise: ArrayLike | None = None) -> Array:
+    def simulate(self, u: ArrayLike, *, noise: ArrayLike | None = None) -> Floats:
         """The output (N) for an input (N), from rest; `noise` (N) is the e that C/D filters, none by default."""
-        given = _signal("u", u)
-        y = np.zeros(len(given))
-        y[self.delay :] = lfilter(self.B, self.F, given[: max(0, len(given) - self.delay)])
+        forced = _signal("u", u)
+        y = np.zeros(len(forced))
+        y[self.delay :] = lfilter(self.B, self.F, forced[: max(0, len(forced) - self.delay)])
         if noise is not None:
             e = _signal("noise", noise)
-            if e.shape != given.shape:
-                raise LinkwrightError(f"u has {len(given)} samples and the noise {len(e)}: they must be equally many")
+            if e.shape != forced.shape:
+                raise LinkwrightError(f"u has {len(forced)} samples and the noise {len(e)}: they must be equally many")
             y = y + lfilter(self.C, self.D, e)
         return y
 
-    def residuals(self, record: Record) -> Array:
+    def residuals(self, record: Record) -> Floats:
         """The one-step prediction errors (N) on a record; its initial conditions are those that fit best."""
         predictor = Predictor(record.u, record.y, self.orders, shared=self.shared, initial=self.initial)
         if not predictor.allowed(self.parameters):
@@ -183,7 +189,7 @@ class Model:
             )
         return predictor.residuals(predictor.start(self.parameters))
 
-    def predict(self, record: Record, horizon: int = 1) -> Array:
+    def predict(self, record: Record, horizon: int = 1) -> Floats:
         """The output (N) predicted `horizon` samples ahead: y(t) from u up to t and y up to t − horizon."""
         impulse = np.zeros(whole_number("horizon, in samples,", horizon, 1))
         e = self.residuals(record)
@@ -207,12 +213,12 @@ class Model:
         return simulated_fit(self, record)
 
     # -- conversions --------------------------------------------------------------------------------------
-    def matrices(self, *, noise: bool = False) -> tuple[Array, Array, Array, Array]:
+    def matrices(self, *, noise: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
         """A, B, C, D of the sampled state space from u (and e, where asked) to y; the delay is inside."""
         from linkwright.control.identification.realisation import sampled
 
-        found = sampled(self, noise=noise)
-        return found.A, found.B, found.C, found.D
+        plant = sampled(self, noise=noise)
+        return plant.A, plant.B, plant.C, plant.D
 
     def to_control(self, *, noise: bool = False) -> Any:
         """The sampled plant as python-control's `StateSpace`; with `noise`, e is its second input."""
@@ -241,7 +247,7 @@ class Model:
 
         return reflect(self)
 
-    def _covariance(self) -> Array:
+    def _covariance(self) -> Floats:
         if self.covariance is None:
             raise LinkwrightError(
                 "this model has no covariance: it was written down or changed after the fit; identify it from a record"
@@ -271,11 +277,11 @@ class Model:
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
 
-def _polynomial(p: Array, z: Complex) -> Complex:
+def _polynomial(p: Floats, z: Complex) -> Complex:
     return np.asarray(np.polynomial.polynomial.polyval(z, p))
 
 
-def _signal(name: str, values: ArrayLike) -> Array:
+def _signal(name: str, values: ArrayLike) -> Floats:
     out = real_array(name, values)
     if out.ndim != 1:
         raise LinkwrightError(f"{name} is one signal, an array of shape (N,), not {out.shape}")

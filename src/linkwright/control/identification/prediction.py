@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lstsq  # type: ignore[import-untyped]  # SciPy has no types
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
+from linkwright.base.types import Floats
 from linkwright.errors import DataError, LinkwrightError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -57,13 +55,13 @@ class Orders:
 class Coefficients:
     """The polynomials of a model in q^-1; F, C, D start with one, B is without its delay."""
 
-    B: Array
-    F: Array
-    C: Array
-    D: Array
+    B: Floats
+    F: Floats
+    C: Floats
+    D: Floats
 
 
-def split(theta: Array, orders: Orders, shared: bool) -> Coefficients:
+def split(theta: Floats, orders: Orders, shared: bool) -> Coefficients:
     """The polynomials of a parameter vector."""
     nb, nf, nc = orders.nb, orders.nf, orders.nc
     one = np.ones(1)
@@ -73,7 +71,7 @@ def split(theta: Array, orders: Orders, shared: bool) -> Coefficients:
     return Coefficients(theta[:nb].copy(), f, c, d)
 
 
-def join(parts: Coefficients, shared: bool) -> Array:
+def join(parts: Coefficients, shared: bool) -> Floats:
     """The parameter vector of polynomials."""
     return np.concatenate([parts.B, parts.F[1:], parts.C[1:], *([] if shared else [parts.D[1:]])])
 
@@ -86,7 +84,7 @@ class Predictor:
     estimated along. With C = 1 that is the same as leaving out the first residuals. `initial="zero"`: a start at rest.
     """
 
-    def __init__(self, u: Array, y: Array, orders: Orders, *, shared: bool, initial: str = "estimate") -> None:
+    def __init__(self, u: Floats, y: Floats, orders: Orders, *, shared: bool, initial: str = "estimate") -> None:
         self.u, self.y, self.orders, self.shared = u, y, orders, shared
         self.count = orders.count(shared)
         nk, nb, nf, nc = orders.nk, orders.nb, orders.nf, orders.nc
@@ -106,10 +104,10 @@ class Predictor:
         self.size = self.count + self.plant_start + self.noise_start
         self._impulse = np.zeros(len(y))
         self._impulse[0] = 1.0
-        self._last: Array | None = None
+        self._last: Floats | None = None
 
     # -- residuals ---------------------------------------------------------------------------------------
-    def _filtered(self, x: Array) -> None:
+    def _filtered(self, x: Floats) -> None:
         if self._last is not None and np.array_equal(x, self._last):
             return
         o, p, n = self.orders, split(x, self.orders, self.shared), len(self.y)
@@ -128,19 +126,19 @@ class Predictor:
         self.e = lfilter([1.0], p.C, right)
         self.parts, self._last = p, x.copy()
 
-    def residuals(self, x: Array) -> Array:
+    def residuals(self, x: Floats) -> Floats:
         """e (N) at x = (coefficients, initial conditions)."""
         self._filtered(x)
         return np.asarray(self.e)
 
-    def jacobian(self, x: Array) -> Array:
+    def jacobian(self, x: Floats) -> Floats:
         """∂e/∂x (N, size): each block is one filtered signal and its shifts."""
         self._filtered(x)
         o, p, n = self.orders, self.parts, len(self.y)
         out = np.zeros((n, self.size), order="F")
         one = [1.0]
 
-        def through_noise(signal: Array) -> Array:
+        def through_noise(signal: Floats) -> Floats:
             return signal if self.shared else np.asarray(lfilter(one, p.F, lfilter(p.D, one, signal)))
 
         by_input = lfilter(one, p.C, through_noise(self.u))
@@ -158,7 +156,7 @@ class Predictor:
         return out
 
     # -- initial conditions ------------------------------------------------------------------------------
-    def start(self, theta: Array) -> Array:
+    def start(self, theta: Floats) -> Floats:
         """(coefficients, initial conditions): the initial conditions that fit best; they enter linearly."""
         x = np.concatenate([theta, np.zeros(self.size - self.count)])
         if self.size > self.count:
@@ -169,13 +167,13 @@ class Predictor:
             x[self.count :] = -lstsq(free[rows], e[rows], lapack_driver="gelsy")[0]
         return x
 
-    def allowed(self, x: Array) -> bool:
+    def allowed(self, x: Floats) -> bool:
         """Whether the predictor is stable: the roots of C and, unless shared, of F are inside the unit circle."""
         p = split(x, self.orders, self.shared)
         return bool(np.all(np.isfinite(x))) and stable(p.C) and (self.shared or stable(p.F))
 
 
-def _shifts(out: Array, column: int, signal: Array, first: int, count: int) -> int:
+def _shifts(out: Floats, column: int, signal: Floats, first: int, count: int) -> int:
     n = len(signal)
     for k in range(first, first + count):
         out[k:, column] = signal[: n - k]
@@ -183,7 +181,7 @@ def _shifts(out: Array, column: int, signal: Array, first: int, count: int) -> i
     return column
 
 
-def stable(polynomial: Array) -> bool:
+def stable(polynomial: Floats) -> bool:
     """Whether all roots of 1 + a1 q^-1 + ... lie inside the unit circle, by the Schur–Cohn step-down recursion."""
     a = [float(x) for x in polynomial]
     while len(a) > 1:
@@ -195,7 +193,7 @@ def stable(polynomial: Array) -> bool:
     return True
 
 
-def reflected(polynomial: Array, most: float = 0.9999) -> Array:
+def reflected(polynomial: Floats, most: float = 0.9999) -> Floats:
     """The polynomial with the roots outside the unit circle mirrored into it; on the circle it has the same shape.
 
     Its magnitude there is smaller by the product of the moved roots' moduli.

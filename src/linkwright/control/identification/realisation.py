@@ -6,27 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import logm  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.control.hinfinity.systems import (
-    System,
-    block_diagonal,
-    delay,
-    from_polynomials,
-    series,
-    to_continuous,
-)
+from linkwright.base.types import Floats
+from linkwright.control.hinfinity.systems import System, delay, from_polynomials, row, series, to_continuous
 from linkwright.control.identification.prediction import reflected, stable
 from linkwright.errors import LinkwrightError
 
 if TYPE_CHECKING:
     from linkwright.control.identification.models import Model
 
-Array = NDArray[np.float64]
 
-
-def realised(numerator: Array, denominator: Array, dt: float) -> System:
+def realised(numerator: Floats, denominator: Floats, dt: float) -> System:
     """A transfer function in q^-1: the same coefficients in falling powers of z, once both are of one length."""
     n = max(len(numerator), len(denominator))
     num, den = (np.concatenate([p, np.zeros(n - len(p))]) for p in (numerator, denominator))
@@ -38,8 +29,7 @@ def sampled(model: Model, *, noise: bool = False) -> System:
     plant = realised(np.concatenate([np.zeros(model.delay), model.B]), model.F, model.dt)
     if not noise:
         return plant
-    both, total = block_diagonal([plant, realised(model.C, model.D, model.dt)]), np.ones((1, 2))
-    return System(both.A, both.B, total @ both.C, total @ both.D, model.dt)
+    return row([plant, realised(model.C, model.D, model.dt)])
 
 
 def continuous(model: Model, method: str, pade: int | None) -> System:
@@ -98,7 +88,7 @@ def reflect(model: Model) -> Model:
     )
 
 
-def _outside(polynomial: Array) -> float:
+def _outside(polynomial: Floats) -> float:
     """By how much mirroring makes the polynomial smaller on the circle: the product of the moduli beyond one."""
     size = np.abs(np.roots(polynomial))
     return float(np.prod(size[size > 1.0]))

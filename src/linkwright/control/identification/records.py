@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.checks import positive_number, real_array, whole_number
+from linkwright.base.types import Floats
 from linkwright.control.identification.tables import MOST_ROWS, read_columns
 from linkwright.errors import DataError, ExcitationError, NameNotFound
-
-Array = NDArray[np.float64]
 
 SHORTEST = 10  # samples
 TIMES = ("time", "t", "Time", "TIME", "T", "time (s)", "t (s)", "time [s]", "t [s]")
@@ -27,10 +26,10 @@ class Record:
     With feedback u is what reached the plant, and r what was added from outside.
     """
 
-    u: Array
-    y: Array
+    u: Floats
+    y: Floats
     dt: float
-    r: Array | None = None
+    r: Floats | None = None
 
     def __post_init__(self) -> None:
         positive_number("dt, the sampling period in s,", self.dt)
@@ -127,15 +126,14 @@ class Record:
                 text = f"{_where}steps of {step:g} s from {times[0]:g} to {times[-1]:g} s are more than {MOST_ROWS:,}"
                 raise DataError(f"{text} samples: cut the record, or give a longer dt=...")
             grid = times[0] + step * np.arange(int(np.floor(points)) + 1)
-            even = [np.interp(grid, times, x) for x in signals]
-            return cls(even[0], even[1], step, even[2] if len(even) > 2 else None)
+            resampled = [np.interp(grid, times, x) for x in signals]
+            return cls(resampled[0], resampled[1], step, *resampled[2:])
         # Times are written with few digits: what must be even is the grid, not each difference of rounded numbers.
         grain = 2.2 * _resolution(times)
         mean = float((times[-1] - times[0]) / (len(times) - 1)) if dt is None else step
-        if np.abs(times - times[0] - mean * np.arange(len(times))).max() <= UNEVEN * mean + grain:
-            return cls(signals[0], signals[1], mean, signals[2] if len(signals) > 2 else None)
+        even = np.abs(times - times[0] - mean * np.arange(len(times))).max() <= UNEVEN * mean + grain
         bad = np.abs(steps - step) > UNEVEN * step + grain
-        if bad.any():
+        if not even and bad.any():
             k = int(np.argmax(bad))
             missing = float(steps[k]) / step
             what = f"a gap of {missing - 1:.0f} samples" if 1.5 < missing < 1e15 else "uneven sampling"
@@ -144,7 +142,7 @@ class Record:
                 f"({int(bad.sum())} such steps). Cut the record there, or pass uneven='interpolate'",
                 row=int(row[k + 1]),
             )
-        return cls(signals[0], signals[1], mean, signals[2] if len(signals) > 2 else None)
+        return cls(signals[0], signals[1], mean, *signals[2:])
 
     # -- working with one -----------------------------------------------------------------------------------
     def __len__(self) -> int:
@@ -156,7 +154,7 @@ class Record:
         return f"Record: {len(self)} samples every {self.dt:g} s ({len(self) * self.dt:.4g} s), {ranges}"
 
     @property
-    def time(self) -> Array:
+    def time(self) -> Floats:
         """Times (N), s, from zero."""
         return np.asarray(np.arange(len(self)) * self.dt, np.float64)
 
@@ -232,14 +230,14 @@ class Record:
 
     def require_excitation(self, order: int) -> float:
         """Raises where the input cannot determine `order` parameters of a plant; returns the smallness."""
-        found, smallness = self.excitation(order)
-        if found < order:
-            sines = f" (as {found // 2} sines would be)" if found % 2 == 0 else ""
+        excited, smallness = self.excitation(order)
+        if excited < order:
+            sines = f" (as {excited // 2} sines would be)" if excited % 2 == 0 else ""
             raise ExcitationError(
-                f"the input is persistently exciting of order {found} only{sines}, and {order} plant coefficients are "
-                f"asked for. Try a richer input (lw.control.m_sequence, multisine with at least {-(-order // 2)} "
-                f"lines), or orders with nb + nf ≤ {found}",
-                order=found,
+                f"the input is persistently exciting of order {excited} only{sines}, and {order} plant coefficients "
+                f"are asked for. Try a richer input (lw.control.m_sequence, multisine with at least {-(-order // 2)} "
+                f"lines), or orders with nb + nf ≤ {excited}",
+                order=excited,
                 wanted=order,
             )
         return smallness
@@ -251,7 +249,7 @@ class Record:
         return plot_record(self)
 
 
-def _checked(name: str, values: ArrayLike) -> Array:
+def _checked(name: str, values: ArrayLike) -> Floats:
     try:
         out = real_array(name, values).copy()
     except (TypeError, ValueError) as error:
@@ -272,7 +270,7 @@ def _checked(name: str, values: ArrayLike) -> Array:
     return out
 
 
-def _resolution(times: Array) -> float:
+def _resolution(times: Floats) -> float:
     """Half of the last digit that times are written with, at most: seen as the grain of all of them."""
     largest = float(np.abs(times).max())
     for digits in range(13):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import whole_number
+from linkwright.base.types import Floats
 from linkwright.control.identification.fitting import fit
 from linkwright.control.identification.models import SHARED
 from linkwright.control.identification.prediction import Orders, Predictor
@@ -17,7 +17,6 @@ from linkwright.control.identification.records import Record
 from linkwright.control.identification.starts import arx
 from linkwright.errors import DataError, LinkwrightError
 
-Array = NDArray[np.float64]
 SHOWN = 5  # candidates that are printed
 ROUNDS = 6  # of moving to a better neighbour
 CRITERIA = ("bic", "aic", "validation")
@@ -121,7 +120,7 @@ class _Grid:
             if orders in self.done:
                 continue
             try:
-                found = fit(
+                fitted = fit(
                     self.seen.u,
                     self.seen.y,
                     orders,
@@ -133,11 +132,11 @@ class _Grid:
                 )
             except DataError:
                 continue  # too few samples for so many coefficients
-            self.done[orders] = Candidate(orders, found.bic, found.aic, self._validation(found.theta, orders))
+            self.done[orders] = Candidate(orders, fitted.bic, fitted.aic, self._validation(fitted.theta, orders))
         if not self.done:
             raise DataError(f"{len(self.seen)} samples are too few to select orders: record more, or give orders=...")
 
-    def _validation(self, theta: Array, orders: Orders) -> float:
+    def _validation(self, theta: Floats, orders: Orders) -> float:
         if self.unseen is None:
             return float("nan")
         predictor = Predictor(self.unseen.u, self.unseen.y, orders, shared=self.shared, initial=self.initial)
@@ -148,14 +147,14 @@ class _Grid:
     @property
     def ranked(self) -> list[Candidate]:
         """Best first. Held-out errors differ by chance: of those within a standard error of the least, the smallest."""
-        found = sorted(self.done.values(), key=lambda c: c.score(self.criterion))
+        candidates = sorted(self.done.values(), key=lambda c: c.score(self.criterion))
         if self.criterion == "validation" and self.unseen is not None:
-            limit = found[0].validation * (1.0 + 1.0 / np.sqrt(2.0 * len(self.unseen)))
-            alike = [c for c in found if c.validation <= limit]
+            limit = candidates[0].validation * (1.0 + 1.0 / np.sqrt(2.0 * len(self.unseen)))
+            alike = [c for c in candidates if c.validation <= limit]
             first = min(alike, key=lambda c: (c.orders.count(self.shared), c.validation))
-            found.remove(first)
-            found.insert(0, first)
-        return found
+            candidates.remove(first)
+            candidates.insert(0, first)
+        return candidates
 
     @property
     def best(self) -> Orders:

@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-from functools import cache
-from itertools import combinations
-
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import finite_number, positive_number, whole_number
+from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 
-Array = NDArray[np.float64]
-
 LONGEST = 1 << 24  # samples that are made without being asked for by number
+#: The inner exponents of the first primitive polynomial over GF(2) of each degree with the fewest terms: 8: (1, 2, 7)
+#: is x⁸ + x⁷ + x² + x + 1.
+TAPS = {
+    2: (1,),
+    3: (1,),
+    4: (1,),
+    5: (2,),
+    6: (1,),
+    7: (1,),
+    8: (1, 2, 7),
+    9: (4,),
+    10: (3,),
+    11: (2,),
+    12: (1, 2, 8),
+    13: (1, 2, 5),
+    14: (1, 2, 12),
+    15: (1,),
+    16: (1, 3, 12),
+    17: (3,),
+    18: (7,),
+    19: (1, 2, 5),
+    20: (3,),
+    21: (2,),
+    22: (1,),
+    23: (5,),
+    24: (1, 2, 7),
+    25: (3,),
+    26: (1, 2, 6),
+    27: (1, 2, 5),
+    28: (3,),
+    29: (2,),
+    30: (1, 2, 23),
+    31: (3,),
+    32: (1, 2, 22),
+}
 
 
-def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, hold: int = 1, seed: int = 1) -> Array:
+def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, hold: int = 1, seed: int = 1) -> Floats:
     """A maximum-length binary sequence of ±amplitude: a shift register of `order` bits, 2 to 32.
 
     Its period is (2^order − 1)·hold samples, which is also the length unless `length` (samples) says otherwise. Over a
@@ -24,6 +54,8 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
     flat; `hold` keeps each bit for so many samples, which moves the power below about 0.44/(hold·dt) Hz. `seed` picks
     the register's first content, thus a circular shift of the same sequence.
     """
+    from scipy.signal import max_len_seq  # type: ignore[import-untyped]  # SciPy is heavy, and has no types
+
     order, hold = whole_number("order", order, 2), whole_number("hold", hold, 1)
     if order > 32:
         raise LinkwrightError(f"an M-sequence has order 2 to 32, not {order}")
@@ -36,91 +68,13 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
                 f"say how many you want, as length=..."
             )
     length = whole_number("length", length, 1)
-    bits = _register(order, min(-(-length // hold), period), seed)
-    if len(bits) * hold < length:
-        bits = np.resize(bits, -(-length // hold))  # repeats the period
+    count = -(-length // hold)
+    state = (int(seed) - 1) % period + 1
+    bits, _ = max_len_seq(order, [state >> k & 1 for k in range(order)], min(count, period), TAPS[order])
+    bits = np.resize(bits, count)  # repeats the period
     finite_number("amplitude", amplitude)
     signs = 2.0 * np.repeat(bits, hold)[:length] - 1.0
     return np.asarray(float(amplitude) * signs, np.float64)
-
-
-def _register(order: int, count: int, seed: int) -> NDArray[np.uint8]:
-    """`count` bits of the recurrence b[t] = ⊕ b[t − lag].
-
-    A polynomial over GF(2) squared has the same terms at doubled lags, so the recurrence may be taken at lags
-    2^j·lag as soon as enough bits are there: blocks double, and the whole is a few vector operations.
-    """
-    exponents = [k for k in range(order + 1) if primitive_polynomial(order) >> k & 1]
-    lags = np.array([order - k for k in exponents if k < order])
-    state = (int(seed) - 1) % ((1 << order) - 1) + 1
-    bits = np.zeros(max(count, order), np.uint8)
-    bits[:order] = [state >> k & 1 for k in range(order)]
-    done = order
-    while done < count:
-        while 2 * lags.max() <= done:
-            lags = 2 * lags
-        block = min(int(lags.min()), count - done)
-        for lag in lags:
-            bits[done : done + block] ^= bits[done - lag : done - lag + block]
-        done += block
-    return bits[:count]
-
-
-@cache
-def primitive_polynomial(order: int) -> int:
-    """The first primitive polynomial over GF(2) of this degree with the fewest terms; bit k is the term x^k."""
-    for inner in (1, 3, 5):
-        for powers in combinations(range(1, order), inner):
-            mask = (1 << order) | 1 | sum(1 << k for k in powers)
-            if is_primitive(mask):
-                return mask
-    return (1 << order) | 3  # pragma: no cover - degrees 2 to 32 all have one of three or five terms
-
-
-def is_primitive(polynomial: int) -> bool:
-    """Whether x generates every non-zero residue: x^(2^n − 1) = 1, and no smaller divisor of 2^n − 1 does it."""
-    order = polynomial.bit_length() - 1
-    whole = (1 << order) - 1
-    return _power_of_x(whole, polynomial) == 1 and all(
-        _power_of_x(whole // prime, polynomial) != 1 for prime in _primes_of(whole)
-    )
-
-
-def _power_of_x(exponent: int, polynomial: int) -> int:
-    order = polynomial.bit_length() - 1
-    result, base = 1, 2
-    if order == 1:
-        base ^= polynomial
-    while exponent:
-        if exponent & 1:
-            result = _product(result, base, polynomial, order)
-        base = _product(base, base, polynomial, order)
-        exponent >>= 1
-    return result
-
-
-def _product(a: int, b: int, polynomial: int, order: int) -> int:
-    result = 0
-    while b:
-        if b & 1:
-            result ^= a
-        b >>= 1
-        a <<= 1
-        if a >> order & 1:
-            a ^= polynomial
-    return result
-
-
-@cache
-def _primes_of(number: int) -> tuple[int, ...]:
-    found, factor = [], 2
-    while factor * factor <= number:
-        if number % factor == 0:
-            found.append(factor)
-            while number % factor == 0:
-                number //= factor
-        factor += 1
-    return (*found, number) if number > 1 else tuple(found)
 
 
 def multisine(
@@ -133,7 +87,7 @@ def multisine(
     periods: int = 1,
     phases: str = "schroeder",
     seed: int = 0,
-) -> Array:
+) -> Floats:
     """A periodic sum of sines of equal size between band[0] and band[1] (Hz): `periods` times `length` samples of dt.
 
     The sines lie on the lines k/(length·dt) of the period, all of the band or `lines` of them evenly picked, so that a
@@ -173,7 +127,9 @@ def multisine(
     return np.tile(period * (rms / np.sqrt(np.mean(period**2))), periods)
 
 
-def chirp(length: int, dt: float, band: tuple[float, float], *, amplitude: float = 1.0, sweep: str = "linear") -> Array:
+def chirp(
+    length: int, dt: float, band: tuple[float, float], *, amplitude: float = 1.0, sweep: str = "linear"
+) -> Floats:
     """A sine that sweeps from band[0] to band[1] (Hz) in `length` samples of dt; `sweep`: linear or logarithmic."""
     length = whole_number("length", length, 2)
     positive_number("dt", dt)

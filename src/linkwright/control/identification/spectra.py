@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.checks import whole_number
+from linkwright.base.types import Floats
 from linkwright.control.identification.records import Record
 from linkwright.errors import DataError
 
 if TYPE_CHECKING:
     from linkwright.control.identification.models import Model
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 
@@ -28,17 +28,17 @@ class Spectrum:
     and of what the response leaves unexplained in y. `noise` is NaN where it cannot be told (one average).
     """
 
-    w: Array
+    w: Floats
     response: Complex
-    coherence: Array
-    deviation: Array
-    input: Array
-    noise: Array
+    coherence: Floats
+    deviation: Floats
+    input: Floats
+    noise: Floats
     averages: float
     dt: float
 
     @property
-    def hertz(self) -> Array:
+    def hertz(self) -> Floats:
         """The frequencies (n) in Hz."""
         return self.w / (2 * np.pi)
 
@@ -113,9 +113,9 @@ def _independent(segments: int, length: int, step: int, window: str) -> float:
 
     w = get_window(window, length)
     # Periodograms `shift` samples apart are correlated by the square of the window's own correlation.
-    own = fftconvolve(w, w[::-1])[length - 1 :] / np.sum(w * w)
+    correlation = fftconvolve(w, w[::-1])[length - 1 :] / np.sum(w * w)
     lag = np.arange(1, min(segments, -(-length // step)))
-    return float(segments / (1.0 + 2.0 * np.sum((1.0 - lag / segments) * own[lag * step] ** 2)))
+    return float(segments / (1.0 + 2.0 * np.sum((1.0 - lag / segments) * correlation[lag * step] ** 2)))
 
 
 def empirical(record: Record, period: int, *, skip: int = 0) -> Spectrum:
@@ -132,7 +132,7 @@ def empirical(record: Record, period: int, *, skip: int = 0) -> Spectrum:
             f"{len(record)} samples hold {whole} of {period}; {skip} skipped leave none: record more periods"
         )
 
-    def lines(x: Array) -> Complex:
+    def lines(x: Floats) -> Complex:
         return np.asarray(np.fft.rfft(x[skip * period : (skip + count) * period].reshape(count, period), axis=1))[:, 1:]
 
     u, y = lines(record.u), lines(record.y)
@@ -153,7 +153,7 @@ def empirical(record: Record, period: int, *, skip: int = 0) -> Spectrum:
     return _spectrum(hertz[on], response[on], coherence[on], power[on], noise[on], float(count), record.dt)
 
 
-def multiplicative_error(measured: Spectrum, model: Model) -> Array:
+def multiplicative_error(measured: Spectrum, model: Model) -> Floats:
     """|Ĝ/G_m − 1| (n) at the frequencies of the measured response: what a robust design must bear."""
     nominal = model.frequency_response(measured.w)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -161,7 +161,7 @@ def multiplicative_error(measured: Spectrum, model: Model) -> Array:
 
 
 def _spectrum(
-    hertz: Array, response: Complex, coherence: Array, power: Array, noise: Array, averages: float, dt: float
+    hertz: Floats, response: Complex, coherence: Floats, power: Floats, noise: Floats, averages: float, dt: float
 ) -> Spectrum:
     on = hertz > 0
     with np.errstate(divide="ignore"):

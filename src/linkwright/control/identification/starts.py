@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lstsq  # type: ignore[import-untyped]  # SciPy has no types
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
+from linkwright.base.types import Floats
 from linkwright.control.identification.prediction import Coefficients, Orders, join, reflected, stable
 
-Array = NDArray[np.float64]
 ONE = np.ones(1)
 
 
-def starts(u: Array, y: Array, orders: Orders, *, shared: bool) -> Iterator[Array]:
+def starts(u: Floats, y: Floats, orders: Orders, *, shared: bool) -> Iterator[Floats]:
     """Parameter vectors to start from; each has stable C and, unless shared, stable F."""
     long = _long_order(len(y), orders)
     first = arx(u, y, long, long, orders.nk)
@@ -37,7 +36,7 @@ def _long_order(n: int, orders: Orders) -> int:
     return max(2, min(wanted, 60, n // 8))
 
 
-def _plants(u: Array, y: Array, orders: Orders, long: tuple[Array, Array]) -> Iterator[tuple[Array, Array]]:
+def _plants(u: Floats, y: Floats, orders: Orders, long: tuple[Floats, Floats]) -> Iterator[tuple[Floats, Floats]]:
     """B and F by the classic routes; the first is consistent for coloured noise and in closed loop."""
     nb, nf, nk = orders.nb, orders.nf, orders.nk
     # The long ARX model's A whitens the noise: filtered by it, the data are those of an output-error model.
@@ -51,7 +50,7 @@ def _plants(u: Array, y: Array, orders: Orders, long: tuple[Array, Array]) -> It
     yield b, reflected(a)
 
 
-def arx(u: Array, y: Array, nb: int, na: int, nk: int, instruments: Array | None = None) -> tuple[Array, Array]:
+def arx(u: Floats, y: Floats, nb: int, na: int, nk: int, instruments: Floats | None = None) -> tuple[Floats, Floats]:
     """B and A of A y = q^-nk B u + e: least squares, or instrumental variables with a noise-free output."""
     skip = max(na, nb + nk - 1)
     regressors = _regressors([(-y, 1, na), (u, nk, nb)], skip)
@@ -63,7 +62,7 @@ def arx(u: Array, y: Array, nb: int, na: int, nk: int, instruments: Array | None
     return theta[na:], np.concatenate([ONE, theta[:na]])
 
 
-def steiglitz_mcbride(u: Array, y: Array, nb: int, nf: int, nk: int, rounds: int = 12) -> tuple[Array, Array]:
+def steiglitz_mcbride(u: Floats, y: Floats, nb: int, nf: int, nk: int, rounds: int = 12) -> tuple[Floats, Floats]:
     """B and F of y = q^-nk B/F u by least squares on data filtered by the last 1/F; the best of the rounds."""
     f = ONE
     best, least = (np.zeros(nb), _padded(nf)), np.inf
@@ -80,7 +79,7 @@ def steiglitz_mcbride(u: Array, y: Array, nb: int, nf: int, nk: int, rounds: int
     return best
 
 
-def _noises(v: Array, innovations: Array, orders: Orders) -> Iterator[tuple[Array, Array]]:
+def _noises(v: Floats, innovations: Floats, orders: Orders) -> Iterator[tuple[Floats, Floats]]:
     """C and D of v = C/D e by Hannan and Rissanen: regress v on its past and on the past of estimated e."""
     nc, nd = orders.nc, orders.nd
     if not nc and not nd:
@@ -101,7 +100,7 @@ def _noises(v: Array, innovations: Array, orders: Orders) -> Iterator[tuple[Arra
         yield c, (d if stable(d) else reflected(d, 0.999))
 
 
-def _armax(u: Array, y: Array, innovations: Array, orders: Orders) -> Array:
+def _armax(u: Floats, y: Floats, innovations: Floats, orders: Orders) -> Floats:
     nb, na, nc, nk = orders.nb, orders.nf, orders.nc, orders.nk
     skip = max(na, nb + nk - 1, nc)
     regressors = _regressors([(u, nk, nb), (-y, 1, na), (innovations, 1, nc)], skip)
@@ -111,16 +110,16 @@ def _armax(u: Array, y: Array, innovations: Array, orders: Orders) -> Array:
     return join(Coefficients(theta[:nb], a, c, a), True)
 
 
-def _regressors(signals: list[tuple[Array, int, int]], skip: int) -> Array:
+def _regressors(signals: list[tuple[Floats, int, int]], skip: int) -> Floats:
     """Columns signal[t − first], ..., signal[t − first − count + 1] for t from skip on."""
     n = len(signals[0][0])
     columns = [signal[skip - k : n - k] for signal, first, count in signals for k in range(first, first + count)]
     return np.stack(columns, axis=1) if columns else np.zeros((n - skip, 0))
 
 
-def _delayed(signal: Array, by: int) -> Array:
+def _delayed(signal: Floats, by: int) -> Floats:
     return np.concatenate([np.zeros(by), signal[: len(signal) - by]]) if by else signal
 
 
-def _padded(count: int) -> Array:
+def _padded(count: int) -> Floats:
     return np.concatenate([ONE, np.zeros(count)])

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.checks import path_text
 from linkwright.base.regular import open_regular
+from linkwright.base.types import Floats
 from linkwright.errors import DataError
-
-Array = NDArray[np.float64]
 
 MOST_BYTES = 1 << 30
 MOST_ROWS = 20_000_000
@@ -28,7 +26,7 @@ LONGEST_FIELD = 10_000  # characters
 
 def read_columns(
     path: str | os.PathLike[str], choose: Callable[[list[str]], Sequence[str]]
-) -> tuple[dict[str, Array], Sequence[int]]:
+) -> tuple[dict[str, Floats], Sequence[int]]:
     """The columns that `choose` picks of the names in the head, and the line of the file that each row is in.
 
     Fields are parted by commas, semicolons or tabs, whichever the head has most of. Empty lines, and those that start
@@ -49,7 +47,7 @@ def read_columns(
 
 def _table(
     file: Path, stream: TextIO, choose: Callable[[list[str]], Sequence[str]]
-) -> tuple[dict[str, Array], Sequence[int]]:
+) -> tuple[dict[str, Floats], Sequence[int]]:
     lines = _lines(file, stream)
     skipped, head = 0, ""
     for head in lines:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm  # type: ignore[import-untyped]  # SciPy has no types
 
-Array = NDArray[np.float64]
+from linkwright.base.types import Floats
 
 
 @dataclass(frozen=True)
@@ -21,16 +21,16 @@ class Band:
     and arg G have the errors Re(δ/G) and Im(δ/G).
     """
 
-    w: Array
+    w: Floats
     response: NDArray[np.complex128]
-    covariance: Array
+    covariance: Floats
     level: float
 
     def contains(self, response: NDArray[np.complex128]) -> NDArray[np.bool_]:
         """Whether each of n responses lies in its ellipse."""
         return np.asarray(self.distance(response) <= chi2.ppf(self.level, 2))
 
-    def distance(self, response: NDArray[np.complex128]) -> Array:
+    def distance(self, response: NDArray[np.complex128]) -> Floats:
         """δᵀ P⁻¹ δ (n): the squared distance in standard deviations."""
         delta = np.asarray(response) - self.response
         d = np.stack([delta.real, delta.imag], axis=-1)
@@ -49,7 +49,7 @@ class Band:
         return np.asarray(self.response[k] + d[0] + 1j * d[1])
 
     @property
-    def _relative(self) -> Array:
+    def _relative(self) -> Floats:
         """The standard deviations (2, n) of ln|G| and arg G."""
         g = self.response
         turn = (
@@ -60,25 +60,25 @@ class Band:
         return np.asarray(np.sqrt(np.maximum(np.stack([p[:, 0, 0], p[:, 1, 1]]), 0.0)))
 
     @property
-    def magnitude(self) -> Array:
+    def magnitude(self) -> Floats:
         """Lower and upper |G| (2, n)."""
         k = norm.ppf(0.5 + 0.5 * self.level) * self._relative[0]
         return np.asarray(np.abs(self.response) * np.exp(np.clip(np.stack([-k, k]), -700, 700)))
 
     @property
-    def phase(self) -> Array:
+    def phase(self) -> Floats:
         """Lower and upper arg G (2, n), rad, unwrapped; never wider than a half turn to each side."""
         k = np.minimum(norm.ppf(0.5 + 0.5 * self.level) * self._relative[1], np.pi)
         return np.asarray(np.unwrap(np.angle(self.response)) + np.stack([-k, k]))
 
 
-def response_covariance(gradient: NDArray[np.complex128], covariance: Array) -> Array:
+def response_covariance(gradient: NDArray[np.complex128], covariance: Floats) -> Floats:
     """The covariance (n, 2, 2) of real and imaginary part, from ∂G/∂θ (n, p) and that of θ (p, p)."""
     t = np.stack([gradient.real, gradient.imag], axis=1)
     return np.asarray(t @ covariance @ t.transpose(0, 2, 1))
 
 
-def parameter_covariance(jacobian: Array, variance: float, count: int) -> Array:
+def parameter_covariance(jacobian: Floats, variance: float, count: int) -> Floats:
     """σ²(ΨᵀΨ)⁻¹ of the first `count` of all parameters, the rest being estimated along: the Cramér–Rao bound.
 
     Directions that the data do not determine get an infinite variance's stand-in: the pseudo-inverse would call them

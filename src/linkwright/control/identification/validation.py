@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2, norm  # type: ignore[import-untyped]  # SciPy has no types
 
+from linkwright.base.types import Floats
 from linkwright.control.identification.prediction import Orders, Predictor, stable
 from linkwright.errors import DataError
 
 if TYPE_CHECKING:
     from linkwright.control.identification.models import Model
     from linkwright.control.identification.records import Record
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -31,11 +29,11 @@ class ResidualTests:
     noise is not modelled (OE), residuals need not be white.
     """
 
-    autocorrelation: Array
+    autocorrelation: Floats
     auto_limit: float
     whiteness: float
     whiteness_limit: float
-    crosscorrelation: Array
+    crosscorrelation: Floats
     cross_limit: float
     independence: float
     independence_limit: float
@@ -55,13 +53,13 @@ class ResidualTests:
         return self.white and self.independent
 
     def __str__(self) -> str:
-        def told(value: float, limit: float) -> str:
+        def compared(value: float, limit: float) -> str:
             return f"{value:.4g} {'under' if value <= limit else 'over'} the {100 * self.level:g} % limit {limit:.4g}"
 
         first = "The residuals are white" if self.white else "The residuals are not white"
-        first += f" ({told(self.whiteness, self.whiteness_limit)})"
+        first += f" ({compared(self.whiteness, self.whiteness_limit)})"
         second = "independent" if self.independent else "not independent"
-        second = f"{second} of past inputs ({told(self.independence, self.independence_limit)})"
+        second = f"{second} of past inputs ({compared(self.independence, self.independence_limit)})"
         text = f"{first}, and {second}."
         if not self.independent:
             text += " The plant's model misses something: try larger nb and nf, or a smaller delay."
@@ -108,7 +106,7 @@ def residual_tests(model: Model, record: Record, lags: int, level: float) -> Res
     )
 
 
-def _correlation(a: Array, b: Array, lags: int) -> Array:
+def _correlation(a: Floats, b: Floats, lags: int) -> Floats:
     """Σ a(t) b(t − k) / n for k = 0 ... lags."""
     n = len(a)
     return np.array([a[k:] @ b[: n - k] / n for k in range(min(lags, n - 1) + 1)] + [0.0] * max(0, lags - n + 1))
@@ -128,6 +126,6 @@ def predicted_fit(model: Model, record: Record) -> float:
     return _fit(record.y, model.residuals(record))
 
 
-def _fit(y: Array, miss: Array) -> float:
+def _fit(y: Floats, miss: Floats) -> float:
     spread = float(np.linalg.norm(y - y.mean()))
     return 1.0 - float(np.linalg.norm(miss)) / spread if spread > 0 else float("-inf")

@@ -38,7 +38,7 @@ class State(NamedTuple):
 
 @dataclass(slots=True)
 class Measured:
-    """What a controller is told at a sample: never the true state, unless the loop was asked for it.
+    """What a controller measures at a sample: never the true state, unless the loop was asked for it.
 
     `q` and `v` are the measured coordinates (rad, m) and rates of the joints with encoders, `signals` what further
     sensors give, by their names; `applied` the forces that the actuators were last given (as wide as there are drives)
@@ -131,16 +131,16 @@ class Sum(Controller):
 
     def _sum(self, k: int, t: float, measured: Measured, target: Target | None, led: Any) -> Any:
         """`led` is given the target even if it has a step of its own, which would ask its own reference."""
-        found = []
+        forces = []
         for x in self.parts:
-            own = isinstance(x, Controller) and (x is self.leader or x.reference is None)
-            follows = x is led or (own and type(x).step is Controller.step)
-            found.append(x.follow(t, measured, target) if follows else x.step(k, t, measured))
-        return _total(found)
+            may_follow = isinstance(x, Controller) and (x is self.leader or x.reference is None)
+            follows = x is led or (may_follow and type(x).step is Controller.step)
+            forces.append(x.follow(t, measured, target) if follows else x.step(k, t, measured))
+        return _total(forces)
 
     @property
     def signals(self) -> Mapping[str, Any]:
-        """What they all tell."""
+        """The signals of all parts."""
         return {name: value for x in self.parts for name, value in getattr(x, "signals", {}).items()}
 
     def law(self) -> Callable[[Any, Any, Any], Any]:
@@ -163,9 +163,9 @@ def check_follows(one: Any) -> None:
         )
 
 
-def _total(found: list[Any]) -> Any:
-    given = [np.asarray(x, dtype=np.float64) for x in found if x is not None]
-    return sum(given[1:], given[0]) if given else None
+def _total(forces: list[Any]) -> Any:
+    arrays = [np.asarray(x, dtype=np.float64) for x in forces if x is not None]
+    return sum(arrays[1:], arrays[0]) if arrays else None
 
 
 class Corrected(Controller):
@@ -206,9 +206,9 @@ class Corrected(Controller):
 
     @property
     def signals(self) -> Mapping[str, Any]:
-        """What the inner controller tells, what the correction tells, and the corrected acceleration."""
-        own = {} if self._corrected is None else {"corrected.xdd": self._corrected.xdd}
-        return {**getattr(self.inner, "signals", {}), **getattr(self.correct, "signals", {}), **own}
+        """The signals of the inner controller and of the correction, and the corrected acceleration."""
+        corrected = {} if self._corrected is None else {"corrected.xdd": self._corrected.xdd}
+        return {**getattr(self.inner, "signals", {}), **getattr(self.correct, "signals", {}), **corrected}
 
 
 def one_or_each(name: str, numbers: Any, n: int) -> Floats:

@@ -54,8 +54,8 @@ class Modelled(Controller):
 
         def tau(t: float, q: Any, v: Any) -> Floats:
             state.set(np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64))
-            found = np.zeros(state.mech.nv)
-            found[at] = self.forces(float(t), None if self.reference is None else self.reference.at(float(t)))
-            return found
+            forces = np.zeros(state.mech.nv)
+            forces[at] = self.forces(float(t), None if self.reference is None else self.reference.at(float(t)))
+            return forces
 
         return tau

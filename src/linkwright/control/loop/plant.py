@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import finite_array
 from linkwright.base.types import Floats
 from linkwright.control.loop.motion import frame_motion
-from linkwright.errors import ModelError, NameNotFound, ShapeError
+from linkwright.errors import ModelError, NameNotFound
 from linkwright.kernels.bound import bound
 from linkwright.mechanism.lengths import coordinate_units
 from linkwright.simulation.beginning import MOVED, is_near
@@ -64,18 +64,18 @@ class Plant:
         mech, notes = self.mech, list(self.closing_notes)
         self._set_parameters(parameters or {})
         if q is None:
-            start, rates = mech.initial_state()
-            v = rates if v is None else v
-            q = start
-        state = [_vector("q0", q, mech.nq), _vector("v0", np.zeros(mech.nv) if v is None else v, mech.nv)]
+            q, initial_rates = mech.initial_state()
+            v = initial_rates if v is None else v
+        rates = np.zeros(mech.nv) if v is None else v
+        state = [finite_array("q0", q, (mech.nq,)).copy(), finite_array("v0", rates, (mech.nv,)).copy()]
         self.tau[:] = tau
-        found = self._kernels.begin(*state, np.array(0.0), self.tau, *self._more)
-        if mech.closed and not found[3][0] <= CLOSED and not self.free:
-            found = self._kernels.begin(*mech.project(*state), np.array(0.0), self.tau)
-        if mech.closed and not found[3][0] <= CLOSED:
+        assembled = self._kernels.begin(*state, np.array(0.0), self.tau, *self._more)
+        if mech.closed and not assembled[3][0] <= CLOSED and not self.free:
+            assembled = self._kernels.begin(*mech.project(*state), np.array(0.0), self.tau)
+        if mech.closed and not assembled[3][0] <= CLOSED:
             text = "the loops do not close from q0; give a state nearer to one that does, as mech.assemble finds it"
             raise ModelError(text)
-        self.q[:], self.v[:], self.a[:] = found[:3]
+        self.q[:], self.v[:], self.a[:] = assembled[:3]
         self.rounds = 0.0
         if not self.finite:
             raise ModelError("the acceleration at the start is no finite number; look at the forces and the masses")
@@ -150,22 +150,12 @@ def joint_positions(mech: Mechanism, joints: Any, what: str) -> tuple[tuple[str,
             raise ModelError(f"{what} names no joint")
         if len(set(names)) < len(names):
             raise ModelError(f"{what}={tuple(names)} names a joint twice")
-    found = [mech.joints[name] for name in names]
-    for joint in found:
+    chosen = [mech.joints[name] for name in names]
+    for joint in chosen:
         if joint.v_slice.stop - joint.v_slice.start != 1:
             text = f"joint {joint.name!r} is {joint.kind}; {what} names joints of one freedom"
             raise ModelError(text, element=joint.name)
         if joint.shares:
             text = f"joint {joint.name!r} has no coordinate of its own: it follows {joint.mimics!r}"
             raise ModelError(f"{text}; name that one in {what}", element=joint.name)
-    q_at, v_at = (np.array([s.start for s in x]) for x in ([j.q_slice for j in found], [j.v_slice for j in found]))
-    return tuple(names), q_at, v_at
-
-
-def _vector(name: str, given: ArrayLike, n: int) -> Floats:
-    array = real_array(name, given).copy()
-    if array.shape != (n,):
-        raise ShapeError(f"{name} has shape {array.shape}; give ({n},)", given=array.shape, wanted=(n,))
-    if not np.isfinite(array).all():
-        raise ModelError(f"{name} has entries that are not finite numbers")
-    return array
+    return tuple(names), np.array([j.q_slice.start for j in chosen]), np.array([j.v_slice.start for j in chosen])

@@ -49,8 +49,8 @@ class Pose(Motion):
         return Target(x, xd, xdd)
 
 
-def _motion(name: str, given: Any) -> Any:
-    motion = given if hasattr(given, "at") else Hold(np.zeros(3) if given is None else given)
+def _motion(name: str, part: Any) -> Any:
+    motion = part if hasattr(part, "at") else Hold(np.zeros(3) if part is None else part)
     shape = np.shape(motion.at(0.0).x)
     if shape != (3,):
         raise ShapeError(f"{name} has {shape} numbers at a time; give three", given=shape, wanted=(3,))

@@ -76,9 +76,9 @@ class ModelState:
             self._rates, self._measured = mech.programs.rate_units, mech.programs.rate_units[self._v_at]
             self._sign = 0.0
         if frame is not None:
-            made = frame_kinematics(mech, frame)
-            self.pose, self._j, self.twist, self._w_drift = (np.zeros(port.shape) for port in made.outputs)
-            self._frames = made.bound([self.q, self.v], [self.pose, self._j, self.twist, self._w_drift])
+            kinematics = frame_kinematics(mech, frame)
+            self.pose, self._j, self.twist, self._w_drift = (np.zeros(port.shape) for port in kinematics.outputs)
+            self._frames = kinematics.bound([self.q, self.v], [self.pose, self._j, self.twist, self._w_drift])
             self.jacobian: Floats = np.zeros((6, n))
             self.frame_drift: Floats = np.zeros(6)
 
@@ -108,15 +108,15 @@ class ModelState:
         self.v[:] = 0.0
         self._loops()
         nv, n = self.mech.nv, self.n
-        rest = np.setdiff1d(np.arange(nv), self._v_at)
+        others = np.setdiff1d(np.arange(nv), self._v_at)
         whole = self.mech.programs.without_units(self._g)
-        g = whole[:, rest]
+        g = whole[:, others]
         sizes = np.linalg.svd(g, compute_uv=False) if g.size else np.zeros(0)
         rank = int(np.sum(sizes > RANK * max(float(np.max(sizes, initial=0.0)), 1e-300)))
         if rank < nv - n:
             _, _, directions = np.linalg.svd(g)
             free = np.zeros(nv)
-            free[rest] = directions[-1]
+            free[others] = directions[-1]
             names = self._moving(free)
             text = f"with the joints {_names(self.joints)} held, {_names(names)} can still move; measure one of these"
             raise ControlError(f"{text}, or begin away from a singular position", reason="singular pose", joints=names)
@@ -130,13 +130,8 @@ class ModelState:
         self._limits, self._equations = CLOSED * equations, equations
         self._parts = self._rates / equations[:, None]
         self._matrix, self._right = np.zeros((nv, nv)), np.zeros(nv)
-        self._matrix[rank:] = self._held()
+        self._matrix[rank:] = np.eye(nv)[self._v_at]  # the measured joints, held
         self._units = np.eye(nv)[rank:]
-
-    def _held(self) -> Floats:
-        held = np.zeros((self.n, self.mech.nv))
-        held[np.arange(self.n), self._v_at] = 1.0
-        return held
 
     def update(self, theta: Floats, rates: Floats) -> None:
         """The state at which the measured joints are at theta (n) and move at these rates (n)."""
@@ -227,23 +222,18 @@ class ModelState:
 
     def _weak(self) -> list[str]:
         """The joints that move most easily with the measured ones held."""
-        rest = np.setdiff1d(np.arange(self.mech.nv), self._v_at)
-        g = self.mech.programs.without_units(self._g)[np.ix_(self._rows, rest)]
+        others = np.setdiff1d(np.arange(self.mech.nv), self._v_at)
+        g = self.mech.programs.without_units(self._g)[np.ix_(self._rows, others)]
         if not np.isfinite(g).all():
             return list(self.joints)
         easy = np.zeros(self.mech.nv)
-        easy[rest] = np.linalg.svd(g)[2][-1]
+        easy[others] = np.linalg.svd(g)[2][-1]
         return self._moving(easy)
 
     def _moving(self, direction: Floats) -> list[str]:
         """The joints with the largest parts in a direction without units."""
-        size = np.abs(direction)
-        found = []
-        for joint in self.mech.joints:
-            part = size[joint.v_slice]
-            if part.size and float(part.max()) > 0.3 * float(size.max()):
-                found.append(joint.name)
-        return found
+        large = np.abs(direction) > 0.3 * np.abs(direction).max()
+        return [joint.name for joint in self.mech.joints if large[joint.v_slice].any()]
 
     def _lost(self, what: str, joints: Sequence[str] = ()) -> NoReturn:
         text = f"the posture for the measured joints {_names(self.joints)} {what} (warm start, {ITERATIONS} iterations)"

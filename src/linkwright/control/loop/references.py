@@ -49,8 +49,8 @@ class Together(Motion):
 
     def at(self, t: float) -> Target:
         """The sum at a time."""
-        found = [x.at(t) for x in self.parts]
-        return Target(*(sum((f[k] for f in found[1:]), found[0][k]) for k in range(3)))
+        first, *others = (x.at(t) for x in self.parts)
+        return Target(*(sum((f[k] for f in others), first[k]) for k in range(3)))
 
 
 class Hold(Motion):
@@ -253,15 +253,15 @@ def smooth_step(x: float) -> tuple[float, float, float]:
     return y * x * (10.0 - 15.0 * x + 6.0 * y), 30.0 * y * (1.0 - x) ** 2, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x)
 
 
-def _vector(name: str, given: ArrayLike) -> Floats:
-    array = np.atleast_1d(real_array(name, given).copy())
+def _vector(name: str, numbers: ArrayLike) -> Floats:
+    array = np.atleast_1d(real_array(name, numbers).copy())
     if array.ndim != 1 or not np.isfinite(array).all():
-        raise ShapeError(f"{name} must be finite numbers (n,), not {given!r}", given=array.shape)
+        raise ShapeError(f"{name} must be finite numbers (n,), not {numbers!r}", given=array.shape)
     return array
 
 
-def _spread(name: str, given: ArrayLike, n: int) -> Floats:
-    array = real_array(name, given)
+def _spread(name: str, numbers: ArrayLike, n: int) -> Floats:
+    array = real_array(name, numbers)
     if array.shape not in ((), (1,), (n,)) or not np.isfinite(array).all():
-        raise ShapeError(f"{name} must be one finite number or {n} of them, not {given!r}", given=array.shape)
+        raise ShapeError(f"{name} must be one finite number or {n} of them, not {numbers!r}", given=array.shape)
     return np.array(np.broadcast_to(array, (n,)))

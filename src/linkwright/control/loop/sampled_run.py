@@ -58,14 +58,12 @@ class SampledRun(Solution):
             for k, label in enumerate(labels):
                 series[f"{name}.{label}"] = Series(values[:, k], unit)
         for name, values in self.signals.items():
-            if values.shape[1] == 1:
-                series[f"controller.{name}"] = Series(values[:, 0], "1")
-                continue
             for k in range(values.shape[1]):
-                series[f"controller.{name}.{k}"] = Series(values[:, k], "1")
-        made = self.with_series(series)
-        assert isinstance(made, SampledRun)
-        return made
+                label = f"controller.{name}" if values.shape[1] == 1 else f"controller.{name}.{k}"
+                series[label] = Series(values[:, k], "1")
+        run = self.with_series(series)
+        assert isinstance(run, SampledRun)
+        return run
 
 
 class Rows:

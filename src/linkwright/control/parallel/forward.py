@@ -58,29 +58,27 @@ def dot(a: Vector, b: Vector) -> Any:
 
 def factored(rows: Sequence[Vector]) -> tuple[list[list[Any]], list[list[Any]]]:
     """J = L Q of square rows by modified Gram–Schmidt: L's rows up to the diagonal, which holds 1/L_ii; and Q."""
-    lower: list[list[Any]] = []
     ortho: list[list[Any]] = []
-    rest = [list(row) for row in rows]
-    found: list[list[Any]] = [[] for _ in rest]
-    for k, own in enumerate(rest):
-        inverse = 1.0 / np.sqrt(dot(own, own))
-        q = [x * inverse for x in own]
+    remaining = [list(row) for row in rows]
+    lower: list[list[Any]] = [[] for _ in rows]
+    for k, row in enumerate(remaining):
+        inverse = 1.0 / np.sqrt(dot(row, row))
+        q = [x * inverse for x in row]
         ortho.append(q)
-        found[k].append(inverse)
-        for i in range(k + 1, len(rest)):
-            factor = dot(rest[i], q)
-            found[i].append(factor)
-            rest[i] = [x - factor * y for x, y in zip(rest[i], q, strict=True)]
-    lower = found
+        lower[k].append(inverse)
+        for i in range(k + 1, len(remaining)):
+            factor = dot(remaining[i], q)
+            lower[i].append(factor)
+            remaining[i] = [x - factor * y for x, y in zip(remaining[i], q, strict=True)]
     return lower, ortho
 
 
 def solved(lower: Sequence[Vector], ortho: Sequence[Vector], right: Vector) -> list[Any]:
     """x of L Q x = right."""
     y: list[Any] = []
-    for own, r in zip(lower, right, strict=True):
-        rest = r - dot(own[:-1], y) if y else r
-        y.append(rest * own[-1])
+    for row, r in zip(lower, right, strict=True):
+        left = r - dot(row[:-1], y) if y else r
+        y.append(left * row[-1])
     return [dot([q[i] for q in ortho], y) for i in range(len(y))]
 
 
@@ -90,21 +88,21 @@ def solved_transposed(lower: Sequence[Vector], ortho: Sequence[Vector], right: V
     y: list[Any] = [dot(q, right) for q in ortho]
     for i in reversed(range(n)):
         below = range(i + 1, n)
-        rest = y[i] - dot([lower[k][i] for k in below], [y[k] for k in below]) if i + 1 < n else y[i]
-        y[i] = rest * lower[i][-1]
+        left = y[i] - dot([lower[k][i] for k in below], [y[k] for k in below]) if i + 1 < n else y[i]
+        y[i] = left * lower[i][-1]
     return y
 
 
 def evenness(lower: Sequence[Vector]) -> Any:
     """The smallest of L's diagonal over its largest: about 1 over the condition."""
     least = most = lower[0][-1]
-    for own in lower[1:]:
-        least, most = minimum(least, own[-1]), maximum(most, own[-1])
+    for row in lower[1:]:
+        least, most = minimum(least, row[-1]), maximum(most, row[-1])
     return least / most
 
 
 def packed(lower: Sequence[Vector]) -> Any:
-    return np.array([x for own in lower for x in own])
+    return np.array([x for row in lower for x in row])
 
 
 def unpacked(numbers: Vector, n: int = LEGS) -> list[list[Any]]:
@@ -148,8 +146,8 @@ def correction(geometry: Hexapod, tolerance: float) -> Callable[..., tuple[Any, 
 
 
 @dataclass(frozen=True)
-class Found:
-    """What the search leaves in its buffers."""
+class Search:
+    """The buffers in which a search for the pose leaves its results."""
 
     pose: Ref
     rounds: Ref
@@ -161,7 +159,7 @@ class Found:
 
 def add_search(
     builder: ProgramBuilder, geometry: Hexapod, theta: Ref, start: Ref, tolerance: float = TOLERANCE
-) -> Found:
+) -> Search:
     """Add the search for the pose at `theta`, from the pose in `start`, to a program."""
     b = builder
     ends, slopes = b.temporary("knees", (LEGS, 3)), b.temporary("slopes", (LEGS, 3))
@@ -178,7 +176,7 @@ def add_search(
     block, _, _ = trace(correction(geometry, tolerance), [x.shape for x in inputs])
     carried = ((pose.operand, following.operand), (count.operand, counted.operand))
     b.add(Loop(ROUNDS + 1, (Each(1, (b.case(block, inputs, outputs),)),), carried, done.operand))
-    return Found(pose, count, residual, lower, ortho, driven)
+    return Search(pose, count, residual, lower, ortho, driven)
 
 
 def forward_kinematics(geometry: Hexapod, *, tolerance: float = TOLERANCE) -> Program:
@@ -191,15 +189,12 @@ def forward_kinematics(geometry: Hexapod, *, tolerance: float = TOLERANCE) -> Pr
     b = ProgramBuilder("forward_kinematics")
     theta, start = b.input("theta", (LEGS,)), b.input("start", (7,))
     pose, report = b.output("found", (7,)), b.output("report", (3,))
-    found = add_search(b, geometry, theta, start, tolerance)
+    search = add_search(b, geometry, theta, start, tolerance)
 
     def ending(start: Any, pose: Any, rounds: Any, residual: Any) -> tuple[Any, Any]:
         good = less_equal(residual, tolerance)
-        kept = [where(good, x, y) for x, y in zip(pose, start, strict=True)]
-        return np.array(kept), np.array([good, rounds, residual])
+        nearest = [where(good, x, y) for x, y in zip(pose, start, strict=True)]
+        return np.array(nearest), np.array([good, rounds, residual])
 
-    b.call(ending, [start, found.pose, found.rounds, found.residual], [pose, report])
+    b.call(ending, [start, search.pose, search.rounds, search.residual], [pose, report])
     return b.build(single=False)
-
-
-__all__ = ["TOLERANCE", "forward_kinematics"]

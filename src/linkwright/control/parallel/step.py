@@ -133,7 +133,7 @@ class ControlStep:
     def reset(self, pose: ArrayLike | None = None, twist: ArrayLike | None = None) -> None:
         """Begin at a pose (7; home unless given) within about 0.1 m of where the plate is, moving with a twist (6)."""
         where = self.geometry.home if pose is None else _pose(pose)
-        moving = np.zeros(6) if twist is None else _numbers("twist", twist, (6,))
+        moving = np.zeros(6) if twist is None else _twist("twist", twist)
         check_reach(self.geometry, legs_at(self.geometry, where))
         self._first = self.state_at(where, moving, np.zeros(6), known=False)
         self._state = self._first.copy()
@@ -242,8 +242,8 @@ class ControlStep:
         shares = [np.zeros((after.inputs[-1].shape[0], n)) for n in counts]
         outputs = [np.zeros(b.shape) for b in after.outputs]
         legs = [
-            (self.parts.some_legs(first, n), [middle["common"]], [own])
-            for first, n, own in zip(edges, counts, shares, strict=False)
+            (self.parts.some_legs(first, n), [middle["common"]], [share])
+            for first, n, share in zip(edges, counts, shares, strict=False)
         ]
         known = [middle[b.name] for b in after.inputs[1 : 1 + len(middle)]]
         run = crew.plan(
@@ -252,9 +252,8 @@ class ControlStep:
             after=(after, [inputs[2], *known, *shares], outputs),
         )
 
-        def step(*given: Any) -> tuple[Floats, Floats, Floats]:
-            for own, array in zip(inputs, given, strict=True):
-                own[...] = _given(array, own.shape)
+        def step(*arrays: Any) -> tuple[Floats, Floats, Floats]:
+            _copy(arrays, inputs)
             run()
             tau, state, report = (x.copy() for x in outputs)
             return tau, state, report
@@ -263,18 +262,18 @@ class ControlStep:
 
     def _pipelined(self) -> Run:
         """The torques at the predicted pose beside the forward kinematics."""
-        ahead, found = self.parts.torques_ahead("lanes"), self.parts.plate_found()
+        ahead, search = self.parts.torques_ahead("lanes"), self.parts.plate_found()
         theta, rate, state = np.zeros(LEGS), np.zeros(LEGS), np.zeros(STATE)
         reference, gains = np.zeros(REFERENCE), np.zeros(GAINS)
         tau, command, report = np.zeros(LEGS), np.zeros(12), np.zeros(REPORT)
-        plate, told = np.zeros(13), np.zeros(3)
-        torques = (ahead, [state, reference, gains], [tau, command, report])
-        kinematics = (found, [theta, rate, state, gains], [plate, told])
+        plate, searched = np.zeros(13), np.zeros(3)
+        dynamics = (ahead, [state, reference, gains], [tau, command, report])
+        kinematics = (search, [theta, rate, state, gains], [plate, searched])
         if self.threads > 1:
             self._crew = Crew(2)
-            both: Callable[[], None] = self._crew.plan([torques, kinematics])
+            both: Callable[[], None] = self._crew.plan([dynamics, kinematics])
         else:
-            one, two = (bound(compiled(p), inputs, outputs) for p, inputs, outputs in (torques, kinematics))
+            one, two = (bound(compiled(p), inputs, outputs) for p, inputs, outputs in (dynamics, kinematics))
 
             def both() -> None:
                 one()
@@ -282,18 +281,16 @@ class ControlStep:
 
         inputs = (theta, rate, state, reference, gains)
 
-        def step(*given: Any) -> tuple[Floats, Floats, Floats]:
-            for own, array in zip(inputs, given, strict=True):
-                own[...] = _given(array, own.shape)
+        def step(*arrays: Any) -> tuple[Floats, Floats, Floats]:
+            _copy(arrays, inputs)
             both()
             numbers = report.copy()
             # Flags of the two are different ones, but for what is not finite.
-            numbers[0] = float(int(report[0]) | int(told[0]))
-            numbers[1:3] = told[1:]
-            wrong = bool(numbers[0])
-            result = state[TORQUES].copy() if wrong else tau.copy()
-            known = not int(told[0]) & (Flag.LOST | Flag.JUMPED)
-            return result, np.concatenate([plate, command[:6], result, [known]]), numbers
+            numbers[0] = float(int(report[0]) | int(searched[0]))
+            numbers[1:3] = searched[1:]
+            torques = (state[TORQUES] if numbers[0] else tau).copy()
+            known = not int(searched[0]) & (Flag.LOST | Flag.JUMPED)
+            return torques, np.concatenate([plate, command[:6], torques, [known]]), numbers
 
         return step
 
@@ -365,11 +362,11 @@ def joined(reference: Any) -> Floats:
         text = "a reference is (x_d, its twist, its acceleration), or one array of 19 numbers"
         raise ShapeError(text, given=np.shape(reference), wanted=(REFERENCE,))
     x, xd, xdd = reference
-    return np.concatenate([_pose(x), _numbers("the reference's twist", xd, (6,)), _numbers("ẍ_d", xdd, (6,))])
+    return np.concatenate([_pose(x), _twist("the reference's twist", xd), _twist("ẍ_d", xdd)])
 
 
-def _pose(given: Any) -> Floats:
-    pose = np.asarray(given, dtype=np.float64)
+def _pose(numbers: Any) -> Floats:
+    pose = np.asarray(numbers, dtype=np.float64)
     if pose.shape == (6,):
         return np.concatenate([pose[:3], exponential(pose[3:])])
     if pose.shape != (7,):
@@ -381,18 +378,20 @@ def _pose(given: Any) -> Floats:
     return pose
 
 
-def _numbers(name: str, given: Any, shape: tuple[int, ...]) -> Floats:
-    array = np.asarray(given, dtype=np.float64)
-    if array.shape != shape:
-        raise ShapeError(f"{name} has shape {array.shape}; needed is {shape}", given=array.shape, wanted=shape)
+def _twist(name: str, numbers: Any) -> Floats:
+    array = np.asarray(numbers, dtype=np.float64)
+    if array.shape != (6,):
+        raise ShapeError(f"{name} has shape {array.shape}; needed is (6,)", given=array.shape, wanted=(6,))
     return array
 
 
-def _given(array: Any, shape: tuple[int, ...]) -> Any:
-    if np.shape(array) != shape:
-        text = f"control_step: an array has shape {np.shape(array)}; needed is {shape}"
-        raise ShapeError(text, given=np.shape(array), wanted=shape)
-    return array
+def _copy(arrays: Sequence[Any], inputs: Sequence[Floats]) -> None:
+    """Copy arrays into a program's inputs."""
+    for array, place in zip(arrays, inputs, strict=True):
+        if np.shape(array) != place.shape:
+            text = f"control_step: an array has shape {np.shape(array)}; needed is {place.shape}"
+            raise ShapeError(text, given=np.shape(array), wanted=place.shape)
+        place[...] = array
 
 
 def _load(geometry: Hexapod, payload: float | LinkInertia) -> LinkInertia | None:

@@ -18,7 +18,7 @@ def c_file(program: Program, name: str, geometry: Hexapod, gains: Floats) -> str
     name = function_name(name)
     text = program.to_c(name=name).replace(" */", worst, 1)
     home = ", ".join(repr(float(x)) for x in geometry.home)
-    given = ", ".join(repr(float(x)) for x in gains)
+    numbers = ", ".join(repr(float(x)) for x in gains)
     return f"""{text}
 /* The step with fixed memory of its own: {name}_start once, at rest, then {name}_next every period.
  *
@@ -30,7 +30,7 @@ def c_file(program: Program, name: str, geometry: Hexapod, gains: Floats) -> str
  * 64 the reference's Euler parameters are not of length 1.
  * With a flag, tau holds the torques of the step before. For one thread. */
 static const double {name}_home[7] = {{{home}}};
-static const double {name}_gains[13] = {{{given}}};
+static const double {name}_gains[13] = {{{numbers}}};
 static double {name}_state[{STATE}];
 static double {name}_room[{name}_WORK];
 

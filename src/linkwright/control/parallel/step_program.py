@@ -44,7 +44,7 @@ FAR = 0.1  # m (and at the plate's radius): a plate that is farther from where i
 UNIT = 2e-6  # by which the square of Euler parameters may miss 1
 HUGE = 1e18  # squares beyond it are no motions and no torques of a machine
 
-_KEPT = 20  # pose, twist, acceleration, and whether the pose was found
+_MOTION = 20  # pose, twist, acceleration, and whether the pose was found
 _COMMON = 36  # what all legs need to know of the plate
 _OUT = 9  # what a leg gives; with its row of S, 7 more
 _ROW = 7
@@ -85,10 +85,10 @@ class Parts:
         return np.array(self.predicted(previous, gains[12])[0])
 
     def plate_state(
-        self, rate: Any, previous: Any, gains: Any, start: Any, found: Sequence[Any]
+        self, rate: Any, previous: Any, gains: Any, start: Any, searched: Sequence[Any]
     ) -> tuple[list[Any], list[Any], Any, Any]:
-        """Pose, twist, flags and whether the pose was found, from what the search left."""
-        pose, residual, lower, ortho, driven = found
+        """Pose, twist, flags and whether the pose was found, from what the search found."""
+        pose, residual, lower, ortho, driven = searched
         size = self.geometry.plate_radius
         good = less_equal(residual, forward.TOLERANCE)
         shift = minus(pose[:3], start[:3])
@@ -141,14 +141,14 @@ class Parts:
         return [dot(r, u) for u in (f, n) for r in turn]
 
     def common(self, pose: Any, twist: Any, rise: Any, reference: Any) -> tuple[Any, Any]:
-        """What the legs are given, and the plate's own wrench."""
+        """The numbers that all legs take, and the wrench that moves the plate."""
         turn, wanted = euler_parameters_matrix(pose[3:]), euler_parameters_matrix(reference[3:7])
-        given = [*pose[:3], *turn.ravel(), *twist, *rise, *reference[:3], *wanted.ravel()]
-        return np.array(given), np.array(self.plate_wrench(turn, twist, rise))
+        shared = [*pose[:3], *turn.ravel(), *twist, *rise, *reference[:3], *wanted.ravel()]
+        return np.array(shared), np.array(self.plate_wrench(turn, twist, rise))
 
-    def leg(self, *given: Any, rows: bool = False) -> list[Any]:
+    def leg(self, *numbers: Any, rows: bool = False) -> list[Any]:
         """One leg: its constants and the common numbers, to its share of τ_G, its margins (and its row of S)."""
-        g, leg, common = self.geometry, legs.leg_of(given[:-1]), given[-1]
+        g, leg, common = self.geometry, legs.leg_of(numbers[:-1]), numbers[-1]
         place, turn = common[:3], common[3:12].reshape(3, 3)
         v, w, a, dw = (common[k : k + 3] for k in range(12, 24, 3))
         at, p = legs.posture(g, leg, place, turn)
@@ -156,13 +156,13 @@ class Parts:
         rise = legs.joint_accelerations(g, leg, at, rates, w, a, dw)
         force, moment = legs.share(g, leg, at, legs.newton_euler(g, at, rates, rise))
         _, wanted = legs.wrist_point(leg, common[24:27], common[27:36].reshape(3, 3))
-        found = [*force, *moment, legs.reach_margin(g, p), legs.reach_margin(g, wanted), at.c5]
+        results = [*force, *moment, legs.reach_margin(g, p), legs.reach_margin(g, wanted), at.c5]
         if rows:
             direction, driven = legs.row(g, leg, at)
-            found += [*direction, driven]
-        return found
+            results += [*direction, driven]
+        return results
 
-    def ending(self, previous: Any, kept: Any, plate: Any, shares: Any, flag: Any, factors: Any) -> tuple[Any, ...]:
+    def ending(self, previous: Any, motion: Any, plate: Any, shares: Any, flag: Any, factors: Any) -> tuple[Any, ...]:
         """Torques, state and report (less corrections and residual) from the legs' shares."""
         lower, ortho, driven = factors
         size = self.geometry.plate_radius
@@ -182,8 +182,8 @@ class Parts:
         flag = flag + clean * _flag(clear, Flag.WRIST) + clean * clear * _flag(finite, Flag.NOT_FINITE)
         use = less_equal(flag, 0.0)
         tau = [where(use, x, y) for x, y in zip(tau, previous[TORQUES], strict=True)]
-        rise = [where(use, x, 0.0) for x in kept[ACCELERATION]]
-        state = np.array([*kept[:13], *rise, *tau, kept[19]])
+        rise = [where(use, x, 0.0) for x in motion[ACCELERATION]]
+        state = np.array([*motion[:13], *rise, *tau, motion[19]])
         margins = [_finite(x) for k in (6, 7, 8) for x in shares[k]]
         return np.array(tau), state, flag, _finite(even), margins
 
@@ -191,11 +191,11 @@ class Parts:
     def whole(self, order: Order = "serial") -> Program:
         """The whole step."""
         b = ProgramBuilder("control_step")
-        given = _inputs(b)
-        middle = self._add_middle(b, given)
+        inputs = _inputs(b)
+        middle = self._add_middle(b, inputs)
         shares = b.temporary("shares", (_OUT, LEGS))
         self._add_legs(b, middle.common, shares, order)
-        self._add_end(b, given["previous"], middle, [shares])
+        self._add_end(b, inputs["previous"], middle, [shares])
         return b.build(single=False)
 
     def before(self) -> Program:
@@ -232,26 +232,26 @@ class Parts:
         gains = b.input("gains", (GAINS,))
         tau, command, report = b.output("tau", (LEGS,)), b.output("command", (12,)), b.output("report", (REPORT,))
         common, plate = b.temporary("common", (_COMMON,)), b.temporary("plate", (6,))
-        kept, flag = b.temporary("kept", (_KEPT,)), b.temporary("flag", ())
+        motion, flag = b.temporary("motion", (_MOTION,)), b.temporary("flag", ())
         shares = b.temporary("shares", (_OUT + _ROW, LEGS))
         size = self.geometry.plate_radius
 
         def middle(previous: Any, reference: Any, gains: Any) -> tuple[Any, ...]:
             pose, twist = self.predicted(previous, gains[12])
             rise = self.resolved(pose, twist, reference, gains)
-            kept = np.array([*pose, *twist, *rise, 1.0])
-            return *self.common(pose, twist, rise, reference), kept, _no_turn(reference)
+            motion = np.array([*pose, *twist, *rise, 1.0])
+            return *self.common(pose, twist, rise, reference), motion, _no_turn(reference)
 
-        def end(previous: Any, kept: Any, plate: Any, flag: Any, shares: Any) -> tuple[Any, ...]:
+        def end(previous: Any, motion: Any, plate: Any, flag: Any, shares: Any) -> tuple[Any, ...]:
             rods, driven = shares[_OUT : _OUT + 6], shares[_OUT + 6]
             rows = [[*rods[:3, k], *(x * (1.0 / size) for x in rods[3:, k])] for k in range(LEGS)]
             factors = (*factored(rows), driven)
-            tau, state, flag, even, margins = self.ending(previous, kept, plate, shares, flag, factors)
+            tau, state, flag, even, margins = self.ending(previous, motion, plate, shares, flag, factors)
             return tau, state[13:25], np.array([flag, 0.0, 0.0, even, *margins])
 
-        b.call(middle, [previous, reference, gains], [common, plate, kept, flag])
+        b.call(middle, [previous, reference, gains], [common, plate, motion, flag])
         self._add_legs(b, common, shares, order)
-        b.call(end, [previous, kept, plate, flag, shares], [tau, command, report])
+        b.call(end, [previous, motion, plate, flag, shares], [tau, command, report])
         return b.build(single=False)
 
     def plate_found(self) -> Program:
@@ -260,36 +260,38 @@ class Parts:
         theta, rate, previous = b.input("theta", (LEGS,)), b.input("rate", (LEGS,)), b.input("previous", (STATE,))
         gains = b.input("gains", (GAINS,))
         plate, report = b.output("plate", (13,)), b.output("report", (3,))
-        start, found = self._add_search(b, theta, previous, gains)
+        start, search = self._add_search(b, theta, previous, gains)
 
-        def end(rate: Any, previous: Any, gains: Any, start: Any, rounds: Any, *found: Any) -> tuple[Any, Any]:
-            pose, twist, flag, _ = self.plate_state(rate, previous, gains, start, found)
-            return np.array([*pose, *twist]), np.array([flag, rounds, _finite(found[1])])
+        def end(rate: Any, previous: Any, gains: Any, start: Any, rounds: Any, *searched: Any) -> tuple[Any, Any]:
+            pose, twist, flag, _ = self.plate_state(rate, previous, gains, start, searched)
+            return np.array([*pose, *twist]), np.array([flag, rounds, _finite(searched[1])])
 
-        b.call(end, [rate, previous, gains, start, found.rounds, *_left(found)], [plate, report])
+        b.call(end, [rate, previous, gains, start, search.rounds, *_results(search)], [plate, report])
         return b.build(single=False)
 
     # -- their parts -------------------------------------------------------------------------------------
-    def _add_search(self, b: ProgramBuilder, theta: Ref, previous: Ref, gains: Ref) -> tuple[Ref, forward.Found]:
+    def _add_search(self, b: ProgramBuilder, theta: Ref, previous: Ref, gains: Ref) -> tuple[Ref, forward.Search]:
         start = b.temporary("start", (7,))
         b.call(self.beginning, [previous, gains], [start])
         return start, forward.add_search(b, self.geometry, theta, start)
 
-    def _add_middle(self, b: ProgramBuilder, given: dict[str, Ref]) -> Middle:
+    def _add_middle(self, b: ProgramBuilder, inputs: dict[str, Ref]) -> Middle:
         """Forward kinematics, and what the legs need to know."""
-        start, found = self._add_search(b, given["theta"], given["previous"], given["gains"])
+        start, search = self._add_search(b, inputs["theta"], inputs["previous"], inputs["gains"])
         common, plate = b.temporary("common", (_COMMON,)), b.temporary("plate", (6,))
-        kept, flag = b.temporary("kept", (_KEPT,)), b.temporary("flag", ())
+        motion, flag = b.temporary("motion", (_MOTION,)), b.temporary("flag", ())
 
-        def middle(rate: Any, previous: Any, reference: Any, gains: Any, start: Any, *found: Any) -> tuple[Any, ...]:
-            pose, twist, flag, known = self.plate_state(rate, previous, gains, start, found)
+        def middle(rate: Any, previous: Any, reference: Any, gains: Any, start: Any, *searched: Any) -> tuple[Any, ...]:
+            pose, twist, flag, known = self.plate_state(rate, previous, gains, start, searched)
             rise = self.resolved(pose, twist, reference, gains)
-            kept = np.array([*pose, *twist, *rise, known])
-            return *self.common(pose, twist, rise, reference), kept, flag + _no_turn(reference)
+            motion = np.array([*pose, *twist, *rise, known])
+            return *self.common(pose, twist, rise, reference), motion, flag + _no_turn(reference)
 
-        inputs = [given[name] for name in ("rate", "previous", "reference", "gains")]
-        b.call(middle, [*inputs, start, *_left(found)], [common, plate, kept, flag])
-        return Middle(common, plate, kept, flag, found.lower, found.ortho, found.driven, found.rounds, found.residual)
+        known = [inputs[name] for name in ("rate", "previous", "reference", "gains")]
+        b.call(middle, [*known, start, *_results(search)], [common, plate, motion, flag])
+        return Middle(
+            common, plate, motion, flag, search.lower, search.ortho, search.driven, search.rounds, search.residual
+        )
 
     def _add_legs(self, b: ProgramBuilder, common: Ref, shares: Ref, order: Order, *, first: int = 0) -> None:
         """The map over the legs from `first` on. Its results lie by kind, then by leg: as lanes hold them."""
@@ -301,8 +303,8 @@ class Parts:
 
         inputs, outputs = [*neighbours(table, legs.COLUMNS), common], neighbours(shares, kinds)
 
-        def leg(*given: Any) -> Any:
-            return np.array(self.leg(*given, rows=kinds > _OUT))
+        def leg(*numbers: Any) -> Any:
+            return np.array(self.leg(*numbers, rows=kinds > _OUT))
 
         block, _, _ = trace(leg, [ref.shape for ref in inputs])
         case = b.case(block, inputs, outputs)
@@ -313,22 +315,22 @@ class Parts:
         """The torque transformation, and the outputs."""
         outputs = [b.output("tau", (LEGS,)), b.output("state", (STATE,)), b.output("report", (REPORT,))]
 
-        def end(previous: Any, plate: Any, kept: Any, flag: Any, *given: Any) -> tuple[Any, ...]:
-            lower, ortho, driven, rounds, residual, *shares = given
+        def end(previous: Any, plate: Any, motion: Any, flag: Any, *others: Any) -> tuple[Any, ...]:
+            lower, ortho, driven, rounds, residual, *shares = others
             every = np.concatenate(shares, axis=1)
             factors = (unpacked(lower), ortho, driven)
-            tau, state, flag, even, margins = self.ending(previous, kept, plate, every, flag, factors)
+            tau, state, flag, even, margins = self.ending(previous, motion, plate, every, flag, factors)
             return tau, state, np.array([flag, rounds, _finite(residual), even, *margins])
 
         b.call(end, [previous, *middle[1:], *shares], outputs)
 
 
 class Middle(NamedTuple):
-    """What is known before the legs begin: what they are given, the plate's wrench, its state, and J's factors."""
+    """What is known before the legs begin: the numbers that all legs take, the plate's wrench and motion, factors."""
 
     common: Ref
     plate: Ref
-    kept: Ref
+    motion: Ref
     flag: Ref
     lower: Ref
     ortho: Ref
@@ -339,7 +341,7 @@ class Middle(NamedTuple):
     @staticmethod
     def shapes() -> dict[str, tuple[int, ...]]:
         """The parts' shapes, in their order."""
-        sizes = ((_COMMON,), (6,), (_KEPT,), (), (LEGS * (LEGS + 1) // 2,), (LEGS, LEGS), (LEGS,), (), ())
+        sizes = ((_COMMON,), (6,), (_MOTION,), (), (LEGS * (LEGS + 1) // 2,), (LEGS, LEGS), (LEGS,), (), ())
         return dict(zip(Middle._fields, sizes, strict=True))
 
 
@@ -348,8 +350,8 @@ def _inputs(b: ProgramBuilder) -> dict[str, Ref]:
     return {name: b.input(name, (size,)) for name, size in sizes.items()}
 
 
-def _left(found: forward.Found) -> list[Ref]:
-    return [found.pose, found.residual, found.lower, found.ortho, found.driven]
+def _results(search: forward.Search) -> list[Ref]:
+    return [search.pose, search.residual, search.lower, search.ortho, search.driven]
 
 
 def _flag(good: Any, flag: Flag) -> Any:
@@ -373,6 +375,3 @@ def _turned(e: Any, before: Any) -> list[Any]:
     turn = quaternion_product(np.array(list(e)), back)
     side = where(less(turn[0], 0.0), -2.0, 2.0)
     return [side * x for x in turn[1:]]
-
-
-__all__ = ["ACCELERATION", "KNOWN", "POSE", "TORQUES", "TWIST", "Flag", "Parts"]

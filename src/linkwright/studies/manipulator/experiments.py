@@ -48,6 +48,8 @@ EXCITATION, EXCITED, HELD, ORDER = 30.0, 2.5, 2, 11
 #: The same with a compensator in the loop, which takes away what rings: more, and slower, or friction is all one sees.
 INSIDE, INSIDE_HELD = 45.0, 4
 SETTLED = 0.1  # of a step: what may be left of it a second later
+#: t50 and vibration of perturbed plants, over those without feedback: with the same K, and with one of their own.
+BOUNDS = {"fixed": (0.6, 0.6), "redesigned": (0.25, 1.0 / 3.0)}
 
 
 @dataclass(frozen=True)
@@ -117,10 +119,10 @@ class Perturbed:
 
     def ratios(self, which: str) -> tuple[float, float]:
         """t50 and vibration over those without feedback; infinite where there is no result."""
-        found = getattr(self, which)
-        if found is None or not np.isfinite(self.without).all():
+        measures = getattr(self, which)
+        if measures is None or not np.isfinite(self.without).all():
             return float("inf"), float("inf")
-        return found[0] / self.without[0], found[1] / self.without[1]
+        return measures[0] / self.without[0], measures[1] / self.without[1]
 
 
 def straight(rig: Rig, laws: Sequence[Law] = LAWS, *, acceleration: float = 10.0, time: float = 0.1) -> Tracking:
@@ -211,8 +213,8 @@ def designed(
         return excited(rig, two, samples=samples, seed=seed)
 
     def judge(two: TwoDof) -> float:
-        found = jump(rig, two, size=-0.8 * STEP, time=0.75 * STEP_TIME, seed=seed + 1)
-        return float(np.sqrt(np.mean((found.run.sensors[SENSOR][:, UP] - found.reference) ** 2)))
+        down = jump(rig, two, size=-0.8 * STEP, time=0.75 * STEP_TIME, seed=seed + 1)
+        return float(np.sqrt(np.mean((down.run.sensors[SENSOR][:, UP] - down.reference) ** 2)))
 
     wanted = [([w * w], [1.0, 2.0 * w, w * w]) for w in bandwidths]
     low_pass = ([FILTER], [1.0, FILTER])
@@ -231,14 +233,16 @@ def wave(rig: Rig, two: TwoDof, *, frequency: float = 16.0, amplitude: float = 3
 
 def sweep(rig: Rig, two: TwoDof, frequencies: Sequence[float], *, amplitude: float = 3.0) -> Waves:
     """Amplitude ratios of sines, each measured over its last whole periods."""
-    found: dict[bool, list[complex]] = {False: [], True: []}
-    for f in frequencies:
-        for which in (None, two):
-            reference, run = _wave(rig, which, f, amplitude)
-            wanted = reference.table(run.time).xdd[:, UP]
-            got = run.acceleration("plate")[:, UP]
-            found[which is not None].append(_amplitude(run.time, got, f) / _amplitude(run.time, wanted, f))
-    return Waves(np.asarray(frequencies, dtype=np.float64), np.array(found[False]), np.array(found[True]))
+    ratios = np.array([[_ratio(rig, which, f, amplitude) for f in frequencies] for which in (None, two)])
+    return Waves(np.asarray(frequencies, dtype=np.float64), *ratios)
+
+
+def _ratio(rig: Rig, two: TwoDof | None, frequency: float, amplitude: float) -> complex:
+    """The complex amplitude of the measured acceleration over that of the reference."""
+    reference, run = _wave(rig, two, frequency, amplitude)
+    series = (run.acceleration("plate")[:, UP], reference.table(run.time).xdd[:, UP])
+    measured, wanted = (_amplitude(run.time, x, frequency) for x in series)
+    return measured / wanted
 
 
 RISING, WAVE_START, WAVE_END = 0.15, 0.2, 1.2  # m/s, s, s
@@ -265,26 +269,26 @@ def perturbed(rig: Rig, variation: Variation, two: TwoDof, *, samples: int = 400
 
     def tried(what: str, make: Callable[[], Jump]) -> tuple[float, float] | None:
         try:
-            found = make()
+            outcome = make()
         except LinkwrightError as error:
             why.append(f"{what}: {error}")
             return None
-        if not found.settled:
-            why.append(f"{what}: a second after the motion it still shakes by {found.left:.2g} m/s² rms")
+        if not outcome.settled:
+            why.append(f"{what}: a second after the motion it still shakes by {outcome.left:.2g} m/s² rms")
             return None
-        return found.t50, found.vibration
+        return outcome.t50, outcome.vibration
 
     bandwidth = [float("nan")]
 
     def redesigned() -> Jump:
-        made = designed(other, rounds=1, samples=samples)
-        bandwidth[0] = BANDWIDTHS[made.best.which]
-        return jump(other, made.compensator)
+        design = designed(other, rounds=1, samples=samples)
+        bandwidth[0] = BANDWIDTHS[design.best.which]
+        return jump(other, design.compensator)
 
     without = tried("without feedback", lambda: jump(other)) or (float("nan"), float("nan"))
     fixed = tried("fixed K", lambda: jump(other, two))
-    own = tried("redesign", redesigned) if redesign else None
-    return Perturbed(variation, without, fixed, own, bandwidth[0], "; ".join(why))
+    anew = tried("redesign", redesigned) if redesign else None
+    return Perturbed(variation, without, fixed, anew, bandwidth[0], "; ".join(why))
 
 
 def checked(run: SampledRun) -> SampledRun:

@@ -15,6 +15,7 @@ from linkwright.control import Hexapod, legs_at
 from linkwright.errors import LinkwrightError
 from linkwright.studies.manipulator.experiments import (
     BEFORE,
+    BOUNDS,
     STEP,
     STEP_TIME,
     UP,
@@ -56,8 +57,6 @@ LAWS = {
 }
 FIXED = Line("the same K", "#D55E00")
 OWN = Line("K redesigned for the plant", "#009E73")
-#: t50 and vibration over those without feedback that the two must stay under.
-BOUNDS = {"fixed": (0.6, 0.6), "redesigned": (0.25, 1.0 / 3.0)}
 
 
 def need_matplotlib() -> None:
@@ -91,11 +90,11 @@ def look() -> Iterator[None]:
         yield
 
 
-def svg(make: Callable[..., Figure], *given: Any) -> bytes:
-    """The figure that a function makes, as SVG."""
+def svg(make: Callable[..., Figure], *data: Any) -> bytes:
+    """The figure that a function makes of the study's data, as SVG."""
     with look():
         file = io.BytesIO()
-        make(*given).savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        make(*data).savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     return short(file.getvalue())
 
 
@@ -106,7 +105,7 @@ _DIGITS = re.compile(rb"(\d+\.\d{2})\d+")
 
 def short(drawn: bytes) -> bytes:
     """The same SVG without what is not drawn, and without the digits that nobody sees; scales of glyphs keep theirs."""
-    return _PLACES.sub(lambda found: _DIGITS.sub(rb"\1", found[0]), _NEEDLESS.sub(b"", drawn))
+    return _PLACES.sub(lambda place: _DIGITS.sub(rb"\1", place[0]), _NEEDLESS.sub(b"", drawn))
 
 
 def new_figure(height: float, width: float = 6.0) -> Figure:
@@ -134,11 +133,11 @@ def dressed(ax: Axes, x: str = "", y: str = "", title: str = "") -> Axes:
 
 def legend(figure: Figure, *axes: Axes, columns: int = 2) -> None:
     """One legend for some axes, above them, each label once."""
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    figure.legend(found.values(), found.keys(), loc="outside upper left", ncols=columns, frameon=False)
+            handles.setdefault(label, handle)
+    figure.legend(handles.values(), handles.keys(), loc="outside upper left", ncols=columns, frameon=False)
 
 
 # -- the machine ----------------------------------------------------------------------------------------------------
@@ -237,8 +236,8 @@ def slow_figure(without: Jump, after: Jump, slow: Jump) -> Figure:
         ax.plot(1e3 * (without.time - BEFORE), series, drawstyle=_steps(one), **line.of())
     w = 100.0
     t = np.linspace(0.0, STEP_TIME, 300)
-    own = STEP * (1.0 - (1.0 + w * t) * np.exp(-w * t))
-    ax.plot(1e3 * t, own, **Line("$100^2/(s+100)^2$ itself", INK, (0, (1, 1.4))).of(linewidth=1.2))
+    alone = STEP * (1.0 - (1.0 + w * t) * np.exp(-w * t))
+    ax.plot(1e3 * t, alone, **Line("$100^2/(s+100)^2$ itself", INK, (0, (1, 1.4))).of(linewidth=1.2))
     ax.axhline(STEP / 2.0, color=FAINT, linewidth=0.8)
     ax.annotate(
         "half",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.control import multiplicative_error, system
+from linkwright.control import bode, multiplicative_error, system
 from linkwright.studies.manipulator.figures import ALARM, FAINT, INK, dressed, legend, new_figure
 
 if TYPE_CHECKING:
@@ -24,48 +24,24 @@ COHERENT = 0.8  # what counts as coherent for the weights
 def frequencies(model: Model) -> Floats:
     """Frequencies (Hz) for curves up to half the sampling rate, dense about lightly damped modes."""
     top = 0.5 / model.dt
-    grid = [np.geomspace(LOW, 0.999 * top, 400)]
-    for pole in model.poles():
-        if pole.z.imag > 0 and pole.stable and pole.damping < 0.2:
-            grid.append(pole.frequency * (1.0 + max(pole.damping, 0.005) * np.linspace(-6.0, 6.0, 49)))
-    joined = np.unique(np.concatenate(grid))
-    return np.asarray(joined[(joined >= LOW) & (joined < top)])
+    grid = np.unique(np.concatenate([np.geomspace(LOW, 0.999 * top, 400), model.near_modes() / (2.0 * np.pi)]))
+    return np.asarray(grid[(grid >= LOW) & (grid < top)])
 
 
 def bode_figure(one: Round) -> Figure:
     """Figure 12: the identified model with its band, the measured response and its coherence."""
-    figure = new_figure(6.4)
-    size, phase, trust = figure.subplots(3, 1, sharex=True, height_ratios=[3, 2, 1.1])
-    dressed(size, "", "gain (dB)")
-    dressed(phase, "", "phase (°)")
-    dressed(trust, "frequency (Hz)", "coherence")
     hertz = frequencies(one.model)
-    w = 2.0 * np.pi * hertz
-    response = one.model.frequency_response(w)
-    model_phase = np.degrees(np.unwrap(np.angle(response)))
-    seen = one.measured.hertz >= LOW
-    at, answer = one.measured.hertz[seen], one.measured.response[seen]
-    # The measured phase is taken on the turn that is nearest to the model's.
-    near = np.interp(at, hertz, model_phase)
-    angle = np.degrees(np.angle(answer))
-    dots: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 3.5, "color": MEASURED}
-    size.plot(at, _decibel(answer), label="measured", **dots)
-    phase.plot(at, angle + 360.0 * np.round((near - angle) / 360.0), **dots)
-    if one.model.covariance is not None:
-        band = one.model.band(w, LEVEL)
-        low, high = _decibel(band.magnitude)
-        shade: dict[str, Any] = {"color": MODEL, "alpha": 0.25, "linewidth": 0}
-        size.fill_between(hertz, low, high, label=f"its {LEVEL:.0%} band", **shade)
-        phase.fill_between(hertz, *np.degrees(band.phase), **shade)
-    size.plot(hertz, _decibel(response), color=MODEL, linewidth=1.5, label="Box–Jenkins model G")
-    phase.plot(hertz, model_phase, color=MODEL, linewidth=1.5)
-    trust.plot(one.measured.hertz, one.measured.coherence, color=MEASURED, linewidth=1.0)
-    trust.set_ylim(0.0, 1.05)
-    values = _decibel(response)
-    size.set_ylim(values.min() - 12.0, values.max() + 12.0)
-    phase.set_ylim(model_phase.min() - 60.0, model_phase.max() + 60.0)
-    _by_frequency(trust, hertz)
-    legend(figure, size, columns=3)
+    seen = one.measured.where(low=2.0 * np.pi * LOW)
+    labels = ["measured", f"Box–Jenkins model G, its {LEVEL:.0%} band"]
+    figure = bode(seen, one.model, w=2.0 * np.pi * hertz, labels=labels, level=LEVEL)
+    figure.set_size_inches(6.0, 6.4)
+    for ax, label in zip(figure.axes, ("gain (dB)", "phase (°)", "coherence"), strict=True):
+        dressed(ax, "frequency (Hz)" if label == "coherence" else "", label)
+    gain, phase, coherence = figure.axes
+    for ax, room in ((gain, 12.0), (phase, 60.0)):
+        values = ax.lines[-1].get_ydata()  # the model's
+        ax.set_ylim(np.nanmin(values) - room, np.nanmax(values) + room)
+    _by_frequency(coherence, hertz)
     return figure
 
 
@@ -107,12 +83,12 @@ def loop_figure(one: Round) -> Figure:
     hertz = frequencies(one.model)
     w = 2.0 * np.pi * hertz
     nothing = system(np.zeros((problem.G.inputs, problem.F.outputs)), dt=problem.G.dt)
-    for made, label, color, dashes in (
+    for closed, label, color, dashes in (
         (problem.loop(nothing), "K = 0", FAINT, (0, (4, 2))),
         (problem.loop(one.design.system), f"K as designed, {one.full_order} states", MODEL, "solid"),
         (problem.loop(K), f"K reduced, {one.order} states", MEASURED, (0, (1.6, 1.2))),
     ):
-        values = np.linalg.svd(made.at(w), compute_uv=False)[:, 0]
+        values = np.linalg.svd(closed.at(w), compute_uv=False)[:, 0]
         cost.plot(hertz, values, color=color, linestyle=dashes, linewidth=1.5, label=label)
     cost.axhline(
         one.design.gamma_opt, color=INK, linewidth=0.9, label=rf"$\gamma_{{opt}}$ = {one.design.gamma_opt:.3g}"
@@ -130,11 +106,6 @@ def loop_figure(one: Round) -> Figure:
         ax.legend(frameon=False, loc="best")
     _by_frequency(loop, hertz)
     return figure
-
-
-def _decibel(response: Any) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(20.0 * np.log10(np.maximum(np.abs(response), 1e-12)))
 
 
 def _by_frequency(ax: Axes, hertz: Floats) -> None:

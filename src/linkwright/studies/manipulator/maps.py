@@ -101,12 +101,12 @@ def check_pose(
     check_reach(geometry, legs)
     check_motors(geometry, legs, worst)
     check_regular(geometry, legs, leg_jacobians(geometry, legs, where[:3]), worst)
-    found = quality(geometry, where, limits=limits, knee=knee)
-    if limits is not None and found.end != FINE:
-        leg = int(found.leg)
-        text = f"leg {leg} is beyond {ENDS[int(found.end)]}; bring the plate towards home, or allow its joint more"
+    here = quality(geometry, where, limits=limits, knee=knee)
+    if limits is not None and here.end != FINE:
+        leg = int(here.leg)
+        text = f"leg {leg} is beyond {ENDS[int(here.end)]}; bring the plate towards home, or allow its joint more"
         raise ModelError(text, element=f"leg {leg}")
-    return found
+    return here
 
 
 def _ball_tilt(geometry: Hexapod, legs: Legs, pose: Floats) -> Floats:
@@ -224,26 +224,19 @@ def reach_map(
         at = float(g.home[stays]) if at is None else at
         pose[..., stays] = at
         pose[..., "xyz".index(plane[0])], pose[..., "xyz".index(plane[1])] = one, two
-    found = quality(g, pose, limits=limits, knee=knee)
-    return Map(g, plane, float(at), first, second, len(turns), _worst(found))
+    worst = _worst(quality(g, pose, limits=limits, knee=knee))
+    return Map(g, plane, float(at), first, second, len(turns), worst)
 
 
-def _worst(found: Quality) -> Quality:
-    """Of all orientations (first axis): what ends the workspace is told by the one that is furthest out."""
-    out = (found.slack < 0.0).any(axis=0)
-    worst = np.where(out, *(_first_least(np.moveaxis(x, 0, -1)) for x in (found.slack, found.room)))[None]
-    end, leg = (np.take_along_axis(x, worst, axis=0)[0] for x in (found.end, found.leg))
-    least = np.min(np.abs(found.sign), axis=0) * np.where((found.sign < 0.0).any(axis=0), -1.0, 1.0)
-    return Quality(
-        end,
-        leg,
-        found.short.max(axis=0),
-        found.slack.min(axis=0),
-        found.room.min(axis=0),
-        found.s.max(axis=0),
-        found.w.max(axis=0),
-        np.where(out, np.nan, least),
-    )
+def _worst(each: Quality) -> Quality:
+    """Of all orientations (first axis): the orientation that is furthest out says what ends the workspace."""
+    out = (each.slack < 0.0).any(axis=0)
+    worst = np.where(out, *(_first_least(np.moveaxis(x, 0, -1)) for x in (each.slack, each.room)))[None]
+    end, leg = (np.take_along_axis(x, worst, axis=0)[0] for x in (each.end, each.leg))
+    least = np.min(np.abs(each.sign), axis=0) * np.where((each.sign < 0.0).any(axis=0), -1.0, 1.0)
+    slack, room = (x.min(axis=0) for x in (each.slack, each.room))
+    short, s, w = (x.max(axis=0) for x in (each.short, each.s, each.w))
+    return Quality(end, leg, short, slack, room, s, w, np.where(out, np.nan, least))
 
 
 def _spans(g: Hexapod, plane: Plane) -> tuple[float, float, float]:

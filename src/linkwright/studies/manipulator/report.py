@@ -75,7 +75,7 @@ def write_report(
     target = check_folder(folder, overwrite=overwrite)
     before = (_earlier(target) or {}).get("files")
     with atomic_folder(target) as staging:
-        names = _made(study, staging, reach_points)
+        names = _write(study, staging, reach_points)
     for name in before if isinstance(before, list) else []:  # data that an earlier report had and this one has not
         if isinstance(name, str) and name not in names and _OURS.fullmatch(name):
             (target / name).unlink(missing_ok=True)
@@ -107,7 +107,7 @@ def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> 
 
 
 def summary(study: Study) -> RenderableType:
-    """The table of claims with what else is to be told, for a terminal."""
+    """The table of claims with the study's notes, for a terminal."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -129,13 +129,13 @@ def _earlier(folder: Path) -> dict[str, Any] | None:
     try:
         if file.stat().st_size > _LARGEST:
             return None
-        found = json.loads(file.read_text(encoding="utf-8"))
+        numbers = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and found.get("format") == FORMAT else None
+    return numbers if isinstance(numbers, dict) and numbers.get("format") == FORMAT else None
 
 
-def _made(study: Study, folder: Path, points: int) -> list[str]:
+def _write(study: Study, folder: Path, points: int) -> list[str]:
     """Write everything into a new folder; the names of the files, the page last."""
     (folder / DATA).mkdir()
     names = []
@@ -147,8 +147,8 @@ def _made(study: Study, folder: Path, points: int) -> list[str]:
     numbers = {**document(study), "files": names}
     text = json.dumps(numbers, allow_nan=False, ensure_ascii=False, indent=1)
     (folder / NUMBERS).write_text(text + "\n", encoding="utf-8", newline="")
-    shown, told = _pictures(study, folder, points)
-    (folder / PAGE).write_text(_page(study, shown, told, names), encoding="utf-8", newline="")
+    shown, sentences = _pictures(study, folder, points)
+    (folder / PAGE).write_text(_page(study, shown, sentences, names), encoding="utf-8", newline="")
     return names
 
 
@@ -175,17 +175,17 @@ def _pictures(study: Study, scratch: Path, points: int) -> tuple[dict[str, bytes
         shown[f"bode{one.number}"] = svg(figures_design.bode_figure, one)
         shown[f"weights{one.number}"] = svg(figures_design.weights_figure, one)
         shown[f"loop{one.number}"] = svg(figures_design.loop_figure, one)
-    told = {}
+    sentences = {}
     for plane in REACH:
-        found, file = reach_map(study.rig.geometry, plane, points=points), scratch / f"reach_{plane}.svg"
+        reach, file = reach_map(study.rig.geometry, plane, points=points), scratch / f"reach_{plane}.svg"
         with figures.look():
-            found.plot(file)
-        shown[f"reach_{plane}"], told[f"reach_{plane}"] = figures.short(file.read_bytes()), str(found)
+            reach.plot(file)
+        shown[f"reach_{plane}"], sentences[f"reach_{plane}"] = figures.short(file.read_bytes()), str(reach)
         file.unlink()
-    return shown, told
+    return shown, sentences
 
 
-def _page(study: Study, shown: dict[str, bytes], told: dict[str, str], names: Iterable[str]) -> str:
+def _page(study: Study, shown: dict[str, bytes], sentences: dict[str, str], names: Iterable[str]) -> str:
     claims = study.claims()
     good, all_ = counted(claims)
     lead = paragraph(
@@ -210,7 +210,7 @@ def _page(study: Study, shown: dict[str, bytes], told: dict[str, str], names: It
         sine_section(study, shown),
         *([plants_section(study, shown)] if study.plants else []),
         torque_section(study, shown),
-        reach_section(shown, told),
+        reach_section(shown, sentences),
         _again_section(study, names),
     ]
     return frame(TITLE, lead, [f"This is {note}." if note.startswith("a ") else note for note in study.notes], sections)

@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ PERCENT = (50.0, 99.0, 99.9, 100.0)
 def document(study: Study) -> dict[str, Any]:
     """All numbers of the study; what is not finite is null."""
     rig, design = study.rig, study.design
-    found: dict[str, Any] = {
+    numbers: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "seed": study.seed,
@@ -80,7 +81,7 @@ def document(study: Study) -> dict[str, Any]:
         "plants": [_plant(one) for one in study.plants],
         "timing": _timing(study.timing),
     }
-    return plain(found)  # type: ignore[no-any-return]  # a dictionary stays one
+    return plain(numbers)  # type: ignore[no-any-return]  # a dictionary stays one
 
 
 def plain(value: Any) -> Any:
@@ -112,13 +113,11 @@ def versions() -> dict[str, str]:
 
     from linkwright import __version__
 
-    found = {"linkwright": __version__, "python": platform.python_version()}
+    numbers = {"linkwright": __version__, "python": platform.python_version()}
     for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            numbers[name] = version(name)
+    return numbers
 
 
 def computer() -> dict[str, Any]:
@@ -189,24 +188,22 @@ def _sweep(study: Study) -> list[dict[str, Any]]:
 
 
 def _plant(one: Perturbed) -> dict[str, Any]:
-    found: dict[str, Any] = {"variation": one.variation, "without": _pair(one.without), "why": one.why}
+    plant: dict[str, Any] = {"variation": one.variation, "without": _pair(one.without), "why": one.why}
     for which in ("fixed", "redesigned"):
-        ratios = one.ratios(which)
-        found[which] = {**_pair(getattr(one, which)), "t50_ratio": ratios[0], "vibration_ratio": ratios[1]}
-    return {**found, "bandwidth": one.bandwidth}
+        t50, vibration = one.ratios(which)
+        plant[which] = {**_pair(getattr(one, which)), "t50_ratio": t50, "vibration_ratio": vibration}
+    return {**plant, "bandwidth": one.bandwidth}
 
 
-def _pair(given: tuple[float, float] | None) -> dict[str, Any]:
-    t50, vibration = (None, None) if given is None else given
-    return {"t50": t50, "vibration": vibration}
+def _pair(measures: tuple[float, float] | None) -> dict[str, Any]:
+    return dict(zip(("t50", "vibration"), measures or (None, None), strict=True))
 
 
 def _timing(timing: Timing) -> dict[str, Any]:
     """In µs; of the loop's steps their percentiles."""
-    found = {field.name: getattr(timing, field.name) for field in fields(timing)}
-    for name in ("late", "took"):
-        found[name] = percentiles(found[name])
-    return {**found, "steps": len(timing.took)}
+    numbers = {field.name: getattr(timing, field.name) for field in fields(timing)}
+    numbers |= {name: percentiles(numbers[name]) for name in ("late", "took")}
+    return {**numbers, "steps": len(timing.took)}
 
 
 def percentiles(values: Any) -> dict[str, float]:
@@ -221,27 +218,32 @@ def percentiles(values: Any) -> dict[str, float]:
 # -- time series ----------------------------------------------------------------------------------------------------
 def tables(study: Study) -> dict[str, str]:
     """CSV files by name: SI units, one row a sample, a frequency or a plant."""
-    found = {name: _positions(getattr(study, name)) for name in ("straight", "curve")}
+    files = {name: _positions(getattr(study, name)) for name in ("straight", "curve")}
     jumps = {"without": study.without, "with": study.with_feedback, "paper": study.paper_response}
     columns: dict[str, Any] = {"time_s": study.without.time, "reference": study.without.reference}
     columns |= {f"{name}_m_per_s2": one.measured for name, one in jumps.items()}
-    for name, one in jumps.items():
-        columns |= {f"{name}_{motor}_N_m": one.run.torque[:, k] for k, motor in enumerate(one.run.drives)}
-    found["acceleration"] = text(columns)
+    for name, step in jumps.items():
+        columns |= {f"{name}_{motor}_N_m": step.run.torque[:, k] for k, motor in enumerate(step.run.drives)}
+    files["acceleration"] = text(columns)
     wave = study.wave
     sine = {"reference": wave.reference, "without": wave.without, "with": wave.with_feedback}
-    found["sine"] = text({"time_s": wave.time, **{f"{k}_m_per_s2": y for k, y in sine.items()}})
+    files["sine"] = text({"time_s": wave.time, **{f"{k}_m_per_s2": y for k, y in sine.items()}})
     many = study.sweep
-    columns = {"frequency_Hz": many.frequencies}
-    for name, ratio in (("without", many.without), ("with", many.with_feedback)):
-        columns |= {f"{name}_gain": np.abs(ratio), f"{name}_phase_deg": np.degrees(np.angle(ratio))}
-    found["sweep"] = text(columns)
-    for made in study.design.rounds:
-        found[f"round{made.number}_record"] = _record(made)
-        found[f"round{made.number}_response"] = _response(made)
+    files["sweep"] = text(_responses(many.frequencies, {"without": many.without, "with": many.with_feedback}))
+    for one in study.design.rounds:
+        files[f"round{one.number}_record"] = _record(one)
+        files[f"round{one.number}_response"] = _response(one)
     if study.plants:
-        found["plants"] = _plants(study.plants)
-    return {f"{name}.csv": rows for name, rows in found.items()}
+        files["plants"] = _plants(study.plants)
+    return {f"{name}.csv": rows for name, rows in files.items()}
+
+
+def _responses(hertz: Any, ratios: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of frequencies, and of gain and phase of complex ratios, by their names."""
+    columns = {"frequency_Hz": hertz}
+    for name, ratio in ratios.items():
+        columns |= {f"{name}_gain": np.abs(ratio), f"{name}_phase_deg": np.degrees(np.angle(ratio))}
+    return columns
 
 
 def text(columns: Mapping[str, Any]) -> str:
@@ -273,9 +275,7 @@ def _record(one: Round) -> str:
 
 def _response(one: Round) -> str:
     seen, model = one.measured, one.model.frequency_response(one.measured.w)
-    columns: dict[str, Any] = {"frequency_Hz": seen.hertz}
-    for name, response in (("measured", seen.response), ("model", model)):
-        columns |= {f"{name}_gain": np.abs(response), f"{name}_phase_deg": np.degrees(np.angle(response))}
+    columns = _responses(seen.hertz, {"measured": seen.response, "model": model})
     if one.model.covariance is not None:
         low, high = one.model.band(seen.w).magnitude
         columns |= {"model_gain_low": low, "model_gain_high": high}

@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwright.studies.manipulator.experiments import (
     BANDWIDTHS,
+    BOUNDS,
     EFFORT,
     EXCITATION,
     EXCITED,
@@ -15,7 +16,7 @@ from linkwright.studies.manipulator.experiments import (
     PAPER_BANDWIDTH,
     STEP,
 )
-from linkwright.studies.manipulator.figures import BOUNDS, LAWS
+from linkwright.studies.manipulator.figures import LAWS
 from linkwright.studies.manipulator.figures_design import coherent_error
 from linkwright.studies.manipulator.report_data import modes
 from linkwright.studies.manipulator.report_machine import Pictures
@@ -67,13 +68,13 @@ def identification_section(study: Study, pictures: Pictures) -> Section:
         "loop."
     )
     for one in rounds:
-        found = ", ".join(f"{m['hertz']:.1f} Hz (damping {m['damping']:.3f})" for m in modes(one)) or "none"
+        shown = ", ".join(f"{m['hertz']:.1f} Hz (damping {m['damping']:.3f})" for m in modes(one)) or "none"
         inside += picture(
             pictures[f"bode{one.number}"],
             f"Bode plot of round {one.number}: gain and phase of the model with its band, the measured response as "
             "dots, and its coherence below.",
             f"Round {one.number}: the model with its 95 % band, the response measured without a model, and the "
-            f"coherence, which tells where that can be trusted. Modes of the model: {escaped(found)}.",
+            f"coherence, which tells where that can be trusted. Modes of the model: {escaped(shown)}.",
         )
     return Section("identification", "Identification", "fig. 12", inside)
 
@@ -111,7 +112,7 @@ def design_section(study: Study, pictures: Pictures) -> Section:
 
 
 def _row(one: Round) -> tuple[str | Cell, ...]:
-    found = ", ".join(f"{m['hertz']:.1f} Hz, ζ {m['damping']:.3f}" for m in modes(one)) or "–"
+    shown = ", ".join(f"{m['hertz']:.1f} Hz, ζ {m['damping']:.3f}" for m in modes(one)) or "–"
     m = one.compensator.margins
     margins = f"gain × {number(m.gain_up)}, phase {np.degrees(m.phase):.0f}°, delay {number(m.delay, 3, 1e3)} ms"
     return (
@@ -121,7 +122,7 @@ def _row(one: Round) -> tuple[str | Cell, ...]:
         number(one.design.norm.upper),
         _baseline(one),
         f"{one.order} of {one.full_order}",
-        found,
+        shown,
         margins,
     )
 
@@ -165,13 +166,13 @@ def feedback_section(study: Study, pictures: Pictures) -> Section:
 
 
 def _why(study: Study) -> str:
-    own, quarter = 1e3 * HALF / PAPER_BANDWIDTH, 1e3 * study.without.t50 / 4.0
+    alone, quarter = 1e3 * HALF / PAPER_BANDWIDTH, 1e3 * study.without.t50 / 4.0
     w = f"{PAPER_BANDWIDTH:g}"
     text = (
-        f"The paper's wanted response G<sub>D</sub> = {w}²/(s + {w})² alone needs {own:.1f} ms to half of a step, "
+        f"The paper's wanted response G<sub>D</sub> = {w}²/(s + {w})² alone needs {alone:.1f} ms to half of a step, "
         f"whatever K does; a quarter of the time without feedback is {number(quarter)} ms"
     )
-    text += ", which it cannot reach. " if quarter < own else ". "
+    text += ", which it cannot reach. " if quarter < alone else ". "
     taken = f"Here G<sub>D</sub> = {study.bandwidth:g}²/(s + {study.bandwidth:g})² was taken: "
     if study.bandwidth == min(BANDWIDTHS):
         return f"{text}{taken}the slowest of the list."
@@ -228,8 +229,8 @@ def plants_section(study: Study, pictures: Pictures) -> Section:
     for k, one in enumerate(plants):
         v = one.variation
         ratios = [x for which in BOUNDS for x in _judged(one.ratios(which), BOUNDS[which])]
-        told = [marks[which] for which in BOUNDS if worst[which] == k] + ([one.why] if one.why else [])
-        if told:
+        remarks = [marks[which] for which in BOUNDS if worst[which] == k] + ([one.why] if one.why else [])
+        if remarks:
             kinds[k] = "worst"
         numbers = (f"{v.mass:.2f}", f"{v.stiffness:.2f}", f"{v.friction:.2f}")
         alone = (number(one.without[0], 3, 1e3), number(one.without[1]))
@@ -240,7 +241,7 @@ def plants_section(study: Study, pictures: Pictures) -> Section:
                 *alone,
                 *ratios,
                 number(one.bandwidth),
-                Cell(f'<span class="note">{escaped("; ".join(told))}</span>'),
+                Cell(f'<span class="note">{escaped("; ".join(remarks))}</span>'),
             )
         )
     inside += table(columns(numbers=named, after=[""]), rows, kinds=kinds, caption="✗: beyond the bound")
@@ -254,14 +255,11 @@ def _worst(study: Study, which: str) -> int:
 
 
 def _judged(ratios: tuple[float, float], bounds: tuple[float, float]) -> list[str | Cell]:
-    found: list[str | Cell] = []
+    cells: list[str | Cell] = []
     for ratio, bound in zip(ratios, bounds, strict=True):
-        if ratio <= bound:
-            found.append(f"{ratio:.3f}")
-        else:
-            text = f"{ratio:.3f}" if np.isfinite(ratio) else "none"
-            found.append(Cell(f'<span class="missed">✗ {text}</span>'))
-    return found
+        text = f"{ratio:.3f}" if np.isfinite(ratio) else "none"
+        cells.append(text if ratio <= bound else Cell(f'<span class="missed">✗ {text}</span>'))
+    return cells
 
 
 def torque_section(study: Study, pictures: Pictures) -> Section:

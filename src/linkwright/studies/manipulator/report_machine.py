@@ -105,11 +105,8 @@ def machine_section(study: Study, pictures: Pictures) -> Section:
 
 
 def _links(rig: Rig) -> list[tuple[str, ...]]:
-    found = []
-    for name, words in LINKS.items():
-        inertia = getattr(rig.geometry, name)
-        found.append((words, f"{inertia.mass:.2f}", *(f"{x:.3g}" for x in inertia.moments)))
-    return found
+    links = {words: getattr(rig.geometry, name) for name, words in LINKS.items()}
+    return [(words, f"{x.mass:.2f}", *(f"{moment:.3g}" for moment in x.moments)) for words, x in links.items()]
 
 
 def _plant(rig: Rig) -> str:
@@ -139,7 +136,7 @@ def _plant(rig: Rig) -> str:
     return inside
 
 
-def reach_section(pictures: Pictures, told: Mapping[str, str]) -> Section:
+def reach_section(pictures: Pictures, sentences: Mapping[str, str]) -> Section:
     """Workspace and conditions."""
     inside = paragraph(
         "S takes the plate's twist to the motors' rates, W to all rates of a leg. A low condition means that the "
@@ -153,7 +150,7 @@ def reach_section(pictures: Pictures, told: Mapping[str, str]) -> Section:
         if name in pictures:
             alt = f"Three maps over {axes}: what ends the workspace, the condition of S, the condition of W."
             caption = f"Over {where}: what ends the workspace, and the conditions of S and W. "
-            caption += f"{escaped(_capital(told[name]))}."
+            caption += f"{escaped(_capital(sentences[name]))}."
             inside += picture(pictures[name], alt, caption, broad=True)
     return Section("reach", "Workspace and singular poses", "", inside)
 

@@ -68,7 +68,7 @@ def table(
 ) -> str:
     """A table that scrolls where it is wide, or (cards) stands as blocks on a phone."""
     top = "".join(f'<th scope="col"{_right(one)}>{escaped(one.name)}</th>' for one in heads)
-    told = f"<caption>{escaped(caption)}</caption>" if caption else ""
+    heading = f"<caption>{escaped(caption)}</caption>" if caption else ""
     body = []
     for k, row in enumerate(rows):
         kind = f' class="{kinds[k]}"' if kinds and k in kinds else ""
@@ -79,7 +79,7 @@ def table(
             cells.append(f"<td{_right(one)}{name}>{inside}</td>")
         body.append(f"<tr{kind}>{''.join(cells)}</tr>")
     shape = ' class="cards"' if cards else ' class="many"' if len(heads) > 3 else ""
-    inside = f"{told}<thead><tr>{top}</tr></thead>\n<tbody>" + "\n".join(body) + "</tbody>"
+    inside = f"{heading}<thead><tr>{top}</tr></thead>\n<tbody>" + "\n".join(body) + "</tbody>"
     return f'<div class="wide"><table{shape}>{inside}</table></div>\n'
 
 
@@ -122,7 +122,7 @@ def frame(title: str, lead: str, notes: Sequence[str], sections: Sequence[Sectio
         "base-uri 'none'; form-action 'none'"
     )
     contents = "".join(f'<li><a href="#{one.key}">{escaped(one.heading)}</a></li>' for one in sections)
-    told = "".join(f"<p>{escaped(note)}</p>" for note in notes)
+    remarks = "".join(f"<p>{escaped(note)}</p>" for note in notes)
     body = "".join(
         f'<section id="{one.key}"><h2>{escaped(one.heading)}{_beside(one.beside)}</h2>\n{one.inside}</section>\n'
         for one in sections
@@ -134,7 +134,7 @@ def frame(title: str, lead: str, notes: Sequence[str], sections: Sequence[Sectio
         f"<title>{escaped(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         f'<div class="frame">\n<nav aria-label="Contents"><p>Contents</p><ol>{contents}</ol></nav>\n<main>\n'
         f"<header><h1>{escaped(title)}</h1>\n{lead}"
-        f"{f'<div class=notes>{told}</div>' if told else ''}</header>\n"
+        f"{f'<div class=notes>{remarks}</div>' if remarks else ''}</header>\n"
         f"{body}</main>\n</div>\n</body>\n</html>\n"
     )
 

@@ -19,6 +19,7 @@ from linkwright.base.checks import whole_number
 from linkwright.control import Repeated, TwoDof, two_dof
 from linkwright.studies.manipulator.experiments import (
     BANDWIDTHS,
+    BOUNDS,
     PAPER_BANDWIDTH,
     Jump,
     Perturbed,
@@ -44,7 +45,7 @@ QUICK_FREQUENCIES = (5.0, 10.0, 14.0, 15.0, 16.0, 20.0, 30.0)
 class Claim(NamedTuple):
     """Something that the paper says and this study measures: the two values, the bound, and whether it is met.
 
-    What has no bound is told and not judged: `met` is None.
+    A claim without a bound is not judged: its `met` is None.
     """
 
     what: str
@@ -56,7 +57,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """All that the study found."""
+    """The results of the study."""
 
     rig: Rig
     seed: int
@@ -65,7 +66,7 @@ class Study:
     without: Jump  # figure 11
     design: Repeated  # figure 12
     with_feedback: Jump  # figure 14
-    paper_response: Jump  # the same with the paper's own G_D
+    paper_response: Jump  # the same with the paper's wanted response G_D
     wave: Wave  # figures 15 and 16
     sweep: Waves
     plants: tuple[Perturbed, ...]
@@ -114,43 +115,43 @@ def run_study(
 ) -> Study:
     """Run it all. `quick` takes shorter records, fewer frequencies and at most four perturbed plants.
 
-    `progress` is told the part that begins and how much is done (0 to 1). Perturbed plants are shared out to `workers`
-    processes (by default one a core).
+    `progress` is called with the part that begins and how much is done (0 to 1). Perturbed plants are shared out to
+    `workers` processes (by default one a core).
     """
     whole_number("plants, the number of perturbed plants,", plants)
     began = time.perf_counter()
     tell = progress or (lambda what, part: None)
-    own = Rig(seed=seed) if rig is None else rig
+    bench = Rig(seed=seed) if rig is None else rig
     count = min(plants, 4) if quick else plants
     samples = 2500 if quick else 5000
     tell("control step: timing", 0.0)
-    timing = measured(own.geometry, steps=2000 if quick else 20_000)
+    timing = measured(bench.geometry, steps=2000 if quick else 20_000)
     tell("straight up, by three controllers", 0.03)
-    up = straight(own)
+    up = straight(bench)
     tell("the curve, by three controllers", 0.12)
-    around = curve(own)
+    around = curve(bench)
     tell("acceleration without feedback", 0.16)
-    before = jump(own)
+    before = jump(bench)
     tell("identification and design", 0.18)
-    design = designed(own, rounds=1 if quick else 2, samples=samples, seed=seed + 1)
+    design = designed(bench, rounds=1 if quick else 2, samples=samples, seed=seed + 1)
     two = design.compensator
     tell("acceleration with feedback", 0.30)
-    after = jump(own, two)
-    slow = jump(own, _slow(design))
+    after = jump(bench, two)
+    slow = jump(bench, _slow(design))
     tell("the 16 Hz sine and the sweep", 0.33)
-    sine = wave(own, two)
-    waves = sweep(own, two, QUICK_FREQUENCIES if quick else FREQUENCIES)
-    found = []
-    for done, one in enumerate(_plants(own, two, count, samples, seed, workers)):
-        found.append(one)
+    sine = wave(bench, two)
+    waves = sweep(bench, two, QUICK_FREQUENCIES if quick else FREQUENCIES)
+    others = []
+    for done, one in enumerate(_plants(bench, two, count, samples, seed, workers)):
+        others.append(one)
         tell(f"perturbed plant {done + 1} of {count}", 0.40 + 0.60 * (done + 1) / count)
     notes = ("a quick run: shorter records, fewer frequencies and plants",) if quick else ()
     spent = time.perf_counter() - began
-    return Study(own, seed, up, around, before, design, after, slow, sine, waves, tuple(found), timing, spent, notes)
+    return Study(bench, seed, up, around, before, design, after, slow, sine, waves, tuple(others), timing, spent, notes)
 
 
 def _slow(design: Repeated) -> TwoDof:
-    """The best round's K with the paper's own wanted response."""
+    """The best round's K with the wanted response of the paper."""
     last = design.best
     w = PAPER_BANDWIDTH
     return two_dof(
@@ -201,7 +202,7 @@ _RIG: list[Rig] = []
 
 
 def _begin(rig: Rig) -> None:
-    """A worker's own rig; its code comes from the cache. Ctrl-C is for the parent, which ends its workers."""
+    """The rig of a worker process; its code comes from the cache. Ctrl-C is for the parent, which ends its workers."""
     signal(SIGINT, SIG_IGN)
     _RIG[:] = [rig]
 
@@ -213,9 +214,9 @@ def _one(job: tuple[Variation, TwoDof, int]) -> Perturbed:
 
 def _tracking_claims(up: Tracking, around: Tracking) -> list[Claim]:
     def smaller(what: str, one: float, other: float, unit: str, paper: str, than: str, judged: bool = True) -> Claim:
-        found = f"{1e3 * one:.3g} {unit} against {1e3 * other:.3g} {unit}"
+        here = f"{1e3 * one:.3g} {unit} against {1e3 * other:.3g} {unit}"
         return Claim(
-            what, paper, found, f"smaller than {than}" if judged else "–", bool(one < other) if judged else None
+            what, paper, here, f"smaller than {than}" if judged else "–", bool(one < other) if judged else None
         )
 
     p, d, f = (up.moves[law] for law in ("pid", "dynamic", "friction"))
@@ -278,17 +279,15 @@ def _plant_claims(plants: tuple[Perturbed, ...]) -> list[Claim]:
     if not plants:
         return []
     n = len(plants)
+    words = {"fixed": "the same K", "redesigned": "K redesigned for each"}
     claims = []
-    for which, text, bounds in (
-        ("fixed", "the same K", (0.6, 0.6)),
-        ("redesigned", "K redesigned for each", (0.25, 1.0 / 3.0)),
-    ):
+    for which, bounds in BOUNDS.items():
         ratios = np.array([plant.ratios(which) for plant in plants])
         good = int(np.sum((ratios <= bounds).all(axis=1)))
         worst = ratios.max(axis=0)
         claims.append(
             Claim(
-                f"{n} perturbed plants, {text}",
+                f"{n} perturbed plants, {words[which]}",
                 "–",
                 f"stable on {int(np.isfinite(ratios).all(axis=1).sum())}, met on {good}; "
                 f"worst t50 × {worst[0]:.2f}, vibration × {worst[1]:.2f}",
@@ -300,8 +299,8 @@ def _plant_claims(plants: tuple[Perturbed, ...]) -> list[Claim]:
 
 
 def _timing_claims(timing: Timing) -> list[Claim]:
-    found = []
+    claims = []
     for form, paper, bound in (("serial", "3.69 ms", 15.0), ("simd", "1.02 ms (four processors)", 6.0)):
         took = timing.forms[form]
-        found.append(Claim(f"Control step, {form}", paper, f"{took:.2f} µs", f"≤ {bound:g} µs", took <= bound))
-    return found
+        claims.append(Claim(f"Control step, {form}", paper, f"{took:.2f} µs", f"≤ {bound:g} µs", took <= bound))
+    return claims

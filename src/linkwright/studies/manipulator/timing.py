@@ -80,17 +80,17 @@ def path(geometry: Hexapod, count: int, period: float) -> Samples:
 
 def best(function: Callable[[], Any], rounds: int, steps: int) -> float:
     """Microseconds a step."""
-    found = []
+    durations = []
     for _ in range(rounds):
         begin = time.perf_counter()
         function()
-        found.append(time.perf_counter() - begin)
-    return min(found) / steps * 1e6
+        durations.append(time.perf_counter() - begin)
+    return min(durations) / steps * 1e6
 
 
-def native(program: Program, given: dict[str, Floats], count: int, rounds: int) -> float:
+def native(program: Program, arrays: dict[str, Floats], count: int, rounds: int) -> float:
     """Native time of a program over `count` states one after another."""
-    inputs = [np.ascontiguousarray(given[b.name]) for b in program.inputs]
+    inputs = [np.ascontiguousarray(arrays[b.name]) for b in program.inputs]
     outputs = [np.zeros((count, *b.shape)) for b in program.outputs]
     run = program.marched(inputs, outputs, count)
     run(0, count)
@@ -103,32 +103,23 @@ def part_times(
     """Native times of the parts in `PAPER`, serial and in lanes; corrections of forward kinematics, mean and most."""
     step = ControlStep(geometry, form="serial")
     parts, samples = step.parts, path(geometry, count + 1, step.period)
-    given: dict[str, Floats] = {name: getattr(samples, name)[1:] for name in ("theta", "rate", "reference")}
+    arrays: dict[str, Floats] = {name: getattr(samples, name)[1:] for name in ("theta", "rate", "reference")}
     # What the step before left, for every sample: the search begins where it would begin in use.
-    given["previous"] = step.state_at(samples.pose[:-1], samples.twist[:-1], samples.acceleration[:-1])
-    given["gains"] = step.gains
+    arrays["previous"] = step.state_at(samples.pose[:-1], samples.twist[:-1], samples.acceleration[:-1])
+    arrays["gains"] = step.gains
     before_legs = parts.before()
-    outputs = before_legs(*(given[b.name] for b in before_legs.inputs))
-    given |= {b.name: np.ascontiguousarray(x) for b, x in zip(before_legs.outputs, outputs, strict=True)}
-    legs = parts.some_legs()
-    given["shares 0"] = legs(given["common"])
-    one = {
-        name: native(program, given, count, rounds)
-        for name, program in (("forward kinematics", parts.plate_found()), ("transformation", parts.after([LEGS])))
+    outputs = before_legs(*(arrays[b.name] for b in before_legs.inputs))
+    arrays |= {b.name: np.ascontiguousarray(x) for b, x in zip(before_legs.outputs, outputs, strict=True)}
+    arrays["shares 0"] = parts.some_legs()(arrays["common"])
+    programs = {
+        "forward kinematics": (parts.plate_found(),),
+        "six inverse dynamics": (parts.some_legs(), parts.some_legs(order="lanes")),
+        "transformation": (parts.after([LEGS]),),
+        "whole step": (parts.whole("serial"), parts.whole("lanes")),
     }
-    found = {
-        "forward kinematics": (one["forward kinematics"],) * 2,
-        "six inverse dynamics": (
-            native(legs, given, count, rounds),
-            native(parts.some_legs(order="lanes"), given, count, rounds),
-        ),
-        "transformation": (one["transformation"],) * 2,
-        "whole step": (
-            native(parts.whole("serial"), given, count, rounds),
-            native(parts.whole("lanes"), given, count, rounds),
-        ),
-    }
-    return found, (float(given["rounds"].mean()), int(given["rounds"].max()))
+    times = {name: [native(p, arrays, count, rounds) for p in forms] for name, forms in programs.items()}
+    pairs = {name: (both[0], both[-1]) for name, both in times.items()}
+    return pairs, (float(arrays["rounds"].mean()), int(arrays["rounds"].max()))
 
 
 def form_times(geometry: Hexapod, rounds: int, count: int = 2000) -> dict[str, float]:
