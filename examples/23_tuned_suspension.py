@@ -20,16 +20,20 @@ COMFORT = "comfort = sqrt(integral(step(TIME, 1.98, 0, 1.99, 1)*chassis.az^2))"
 TRAVEL = "travel = range(distance(tower, seat))"
 bounds = {"k": (20e3, 120e3), "c": (1e3, 15e3)}
 
+simulated = lw.AnalysisSettings(dt=1e-3)
+
 # Derivatives come with every simulation, through its steps.
 model = lw.load(MODEL)
-at = lw.sensitivities(model, [COMFORT, TRAVEL], ("k", "c"), times=times, dt=1e-3)
+at = lw.sensitivities(model, [COMFORT, TRAVEL], ("k", "c"), times=times, analysis=simulated)
 print(at.report())
 assert at.gradient("comfort")[1] > 0 > at.gradient("travel")[1]  # more damping: a harder ride, less travel
 
 # The softest ride for some limits of travel: what one costs of the other.
 front = []
 for limit in (0.070, 0.065, 0.060, 0.055):
-    best = lw.optimise(model, COMFORT, bounds, {TRAVEL: (None, limit)}, times=times, dt=1e-3, tolerance=1e-5)
+    limits = {TRAVEL: (None, limit)}
+    search = lw.Search(tolerance=1e-5)
+    best = lw.optimise(model, COMFORT, bounds, limits, times=times, analysis=simulated, search=search)
     print(best.report(), "\n")
     assert best.status
     assert best.constraints["travel"][1] <= limit * (1 + 1e-5)

@@ -64,8 +64,14 @@ VERBS: dict[str, tuple[str, Callable[[lw.Mechanism], Any]]] = {
     "Loop with parameters": ("hanging", lambda m: loop(m.with_parameters(m=2.4))),
     "sweep": ("driven", lambda m: lw.sweep(m, {"crank": [0.9, 1.0]}, ["reach = max(b.angle)"])),
     "Loop": ("hanging", loop),
-    "optimise": ("driven", lambda m: lw.optimise(m, "range(d.angle)", {"crank": (0.8, 1.1)}, iterations=3)),
-    "optimise a simulation": ("oscillator", lambda m: lw.optimise(m, "final(block.x)", {"m": (1.0, 3.0)}, dt=0.05)),
+    "optimise": (
+        "driven",
+        lambda m: lw.optimise(m, "range(d.angle)", {"crank": (0.8, 1.1)}, search=lw.Search(iterations=3)),
+    ),
+    "optimise a simulation": (
+        "oscillator",
+        lambda m: lw.optimise(m, "final(block.x)", {"m": (1.0, 3.0)}, analysis=lw.AnalysisSettings(dt=0.05)),
+    ),
     "optimise an equilibrium": ("hanging", lambda m: lw.optimise(m, "final(hinge.angle)", {"m": (1.0, 4.0)})),
     "sensitivities": ("driven", lambda m: lw.sensitivities(m, ["max(d.rate)", "d.acceleration"], ["crank"], order=2)),
     "sensitivities of a function": (
@@ -74,11 +80,13 @@ VERBS: dict[str, tuple[str, Callable[[lw.Mechanism], Any]]] = {
     ),
     "sensitivities of a simulation": (
         "oscillator",
-        lambda m: lw.sensitivities(m, "final(block.x)", ["m"], order=2, dt=0.1),
+        lambda m: lw.sensitivities(m, "final(block.x)", ["m"], order=2, analysis=lw.AnalysisSettings(dt=0.1)),
     ),
     "sensitivities in reverse": (
         "oscillator",
-        lambda m: lw.sensitivities(m, "final(block.ax)", ["m", "start"], mode="reverse", dt=0.1),
+        lambda m: lw.sensitivities(
+            m, "final(block.ax)", ["m", "start"], mode="reverse", analysis=lw.AnalysisSettings(dt=0.1)
+        ),
     ),
 }
 #: Verbs with another value of a parameter than the calls before have had.
@@ -88,12 +96,14 @@ NEW_VALUES: dict[str, Callable[[lw.Mechanism], Any]] = {
     "simulate with parameters": lambda m: lw.simulate(m, t_end=0.1, parameters={"crank": 0.95, "heavy": 1.8}),
     "Loop with parameters": lambda m: loop(m.with_parameters(m=2.5)),
     "sweep": lambda m: lw.sweep(m, {"crank": [0.85, 1.05]}, ["reach = max(b.angle)"]),
-    "optimise": lambda m: lw.optimise(m, "range(d.angle)", {"crank": (0.8, 0.9, 1.1)}, iterations=3),
-    "optimise a simulation": lambda m: lw.optimise(m, "final(block.x)", {"m": (1.0, 1.5, 3.0)}, dt=0.05),
+    "optimise": lambda m: lw.optimise(m, "range(d.angle)", {"crank": (0.8, 0.9, 1.1)}, search=lw.Search(iterations=3)),
+    "optimise a simulation": lambda m: lw.optimise(
+        m, "final(block.x)", {"m": (1.0, 1.5, 3.0)}, analysis=lw.AnalysisSettings(dt=0.05)
+    ),
     "optimise an equilibrium": lambda m: lw.optimise(m, "final(hinge.angle)", {"m": (1.0, 2.0, 4.0)}),
     "sensitivities": lambda m: lw.sensitivities(m, ["max(d.rate)", "d.acceleration"], {"crank": 0.95}, order=2),
     "sensitivities in reverse": lambda m: lw.sensitivities(
-        m, "final(block.ax)", {"m": 1.9, "start": 0.2}, mode="reverse", dt=0.1
+        m, "final(block.ax)", {"m": 1.9, "start": 0.2}, mode="reverse", analysis=lw.AnalysisSettings(dt=0.1)
     ),
 }
 

@@ -182,7 +182,9 @@ def questions(reference: lw.Mechanism, seed: int) -> dict[str, Callable[[lw.Mech
         "lw.simulate by steps": lambda m: lw.simulate(m, 0.1, q0=q, v0=v, method="rk4", dt=0.01),
         "lw.rollout": lambda m: lw.rollout(m, *states, 0.01, 5),
         "lw.equations": lambda m: lw.equations(m).latex(),
-        "lw.sensitivities": lambda m: lw.sensitivities(m, "final(a.angle)", {"heavy": 2.0 + seed}, dt=0.05),
+        "lw.sensitivities": lambda m: lw.sensitivities(
+            m, "final(a.angle)", {"heavy": 2.0 + seed}, analysis=lw.AnalysisSettings(dt=0.05)
+        ),
         "lw.sweep": lambda m: lw.sweep(m, {"heavy": [1.0, 2.0 + seed]}, "end = final(a.angle)").data["end"].values,
     }
     return asked
@@ -271,7 +273,9 @@ def batches(mech: lw.Mechanism, states: int) -> dict[str, Callable[[], Any]]:
         "lw.rollout in shorter steps": lambda: lw.rollout(mech, q, v, 0.01, 5, method="dop853"),
         "lw.rollout of parameters": lambda: lw.rollout(mech, q, v, 0.01, 5, parameters={"heavy": values}),
         "lw.sweep": lambda: lw.sweep(mech, {"heavy": values}, ends).data["end"].values,
-        "lw.sweep in chunks": lambda: lw.sweep(mech, {"heavy": values}, ends, chunk=7).data["end"].values,
+        "lw.sweep in chunks": lambda: (
+            lw.sweep(mech, {"heavy": values}, ends, execution=lw.Execution(chunk=7)).data["end"].values
+        ),
     }
 
 
@@ -294,6 +298,8 @@ def test_answers_have_the_same_bits_whatever_the_number_of_threads(name: str) ->
 @pytest.mark.parametrize("name", MODELS)
 def test_a_study_has_the_same_bits_in_one_process_and_in_two(name: str) -> None:
     mech, values = mechanism(MODELS[name]), {"heavy": np.linspace(1.0, 3.0, 12)}
-    here, there = (lw.sweep(mech, values, ["a.angle"], chunk=3, workers=workers) for workers in (None, 2))
+    here, there = (
+        lw.sweep(mech, values, ["a.angle"], execution=lw.Execution(workers, chunk=3)) for workers in (None, 2)
+    )
     assert here.ok.all()
     assert bits(here.data["a.angle"].values) == bits(there.data["a.angle"].values)

@@ -6,12 +6,14 @@ from linkwright.analysis import analyse as analyse
 from linkwright.building import Builder as Builder
 from linkwright.design.optimise import optimise as optimise
 from linkwright.design.sensitivity import sensitivities as sensitivities
+from linkwright.design.settings import Search as Search
 from linkwright.exports.export import export as export
 from linkwright.kernels.cuda.device_arrays import gpu as gpu
 from linkwright.kernels.execution import set_threads as set_threads
 from linkwright.kernels.execution import threads as threads
 from linkwright.mechanism.expression import TIME as TIME
 from linkwright.model import Mechanism as Mechanism
+from linkwright.outputs.question import AnalysisSettings as AnalysisSettings
 from linkwright.recursions.generic import operation_counts as operation_counts
 from linkwright.results.solution import Solution as Solution
 from linkwright.results.status import Counters as Counters
@@ -33,6 +35,9 @@ from linkwright.sweeps.distributions import normal as normal
 from linkwright.sweeps.distributions import triangular as triangular
 from linkwright.sweeps.distributions import uniform as uniform
 from linkwright.sweeps.launch import sweep as sweep
+from linkwright.sweeps.settings import Execution as Execution
+from linkwright.sweeps.settings import Sampling as Sampling
+from linkwright.sweeps.settings import StudyFolder as StudyFolder
 from linkwright.sweeps.study import Study as Study
 from linkwright.symbolic.equations import equations as equations
 from linkwright.tape.build import record as record

@@ -53,7 +53,9 @@ def test_draws_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_pat
     words = ("--sample", "coupler~normal(3, 0.05)", "--cases", 7, "--seed", 2, "--sampling", "sobol", "--no-plot")
     found = linkwright(capsys, "sweep", MODEL, *words, *PLAIN, "--out", folder)
     assert found.code == 0, found.err
-    known = lw.sweep(MODEL, {"coupler": lw.normal(3, 0.05)}, "1*pen.y", cases=7, seed=2, sampling="sobol", times=[0.0])
+    known = lw.sweep(
+        MODEL, {"coupler": lw.normal(3, 0.05)}, "1*pen.y", sampling=lw.Sampling("sobol", cases=7, seed=2), times=[0.0]
+    )
     assert lw.Study.open(folder)["coupler"].tolist() == known["coupler"].tolist()
 
 
@@ -73,7 +75,10 @@ def test_draws_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_pat
         (("--sample", "coupler~normal(1)"), "normal takes normal(mean, deviation"),
         (("--sample", "coupler~uniform(2,1)"), "low is not below high"),
         (("--set", "coupler=3", "--on", "mars"), "is no place to run a study"),
-        (("--set", "coupler=3", "--time-limit", "0"), "--time-limit is 0.0; give seconds of CPU time for a case"),
+        (
+            ("--set", "coupler=3", "--time-limit", "0"),
+            "--time-limit, in seconds of CPU time for a case, must be a number greater than zero, not 0",
+        ),
         (("--set", "coupler=3", "--output-value", "max(pan.x)"), "did you mean 'pen'"),
         (("--set", "coupler=3", "--best", "reech", *PLAIN), "did you mean 'reach'"),
         (("--set", "coupler=3", "--animate", "1"), "--animate 1: the cases of this study are 0 … 0"),

@@ -16,7 +16,9 @@ def swing(p: np.ndarray, t: np.ndarray) -> np.ndarray:
 
 
 def test_an_oscillator_has_the_derivatives_of_its_closed_form(tmp_path) -> None:
-    found = lw.sensitivities(loaded(OSCILLATOR, tmp_path), "slide.shift", order=2, dt=2e-3)
+    found = lw.sensitivities(
+        loaded(OSCILLATOR, tmp_path), "slide.shift", order=2, analysis=lw.AnalysisSettings(dt=2e-3)
+    )
     p, t = np.array([2.0, 50.0, 0.3]), found.time
 
     def slopes(x: np.ndarray) -> np.ndarray:
@@ -35,7 +37,10 @@ def test_an_oscillator_has_the_derivatives_of_its_closed_form(tmp_path) -> None:
 def test_forward_and_reverse_agree(tmp_path) -> None:
     mech = loaded(OSCILLATOR, tmp_path)
     outputs = ["rms(block.ax)", "k*max(slide.shift)", "final(slide.rate) + integral(slide.shift^2)", "range(block.vx)"]
-    both = [lw.sensitivities(mech, outputs, dt=0.01, mode=mode) for mode in ("forward", "reverse")]
+    both = [
+        lw.sensitivities(mech, outputs, analysis=lw.AnalysisSettings(dt=0.01), mode=mode)
+        for mode in ("forward", "reverse")
+    ]
     for output in outputs:
         assert both[0].value(output) == pytest.approx(both[1].value(output), rel=1e-13)
         assert both[0].gradient(output) == pytest.approx(both[1].gradient(output), rel=1e-10, abs=1e-13)
@@ -45,8 +50,10 @@ def test_a_closed_mechanism_whose_start_depends_on_its_lengths_agrees_with_diffe
     model = loaded(SWINGING, tmp_path)
     times = np.linspace(0.0, 0.4, 5)
     outputs = {"angle": "final(d.angle)", "rate": "final(a.rate)"}
-    found = lw.sensitivities(model, outputs, ("crank", "heavy"), times=times, dt=2e-3)
-    back = lw.sensitivities(model, outputs, ("crank", "heavy"), times=times, dt=2e-3, mode="reverse")
+    found = lw.sensitivities(model, outputs, ("crank", "heavy"), times=times, analysis=lw.AnalysisSettings(dt=2e-3))
+    back = lw.sensitivities(
+        model, outputs, ("crank", "heavy"), times=times, analysis=lw.AnalysisSettings(dt=2e-3), mode="reverse"
+    )
 
     def end(p: np.ndarray) -> np.ndarray:
         sol = lw.analyse(model.with_parameters(crank=p[0], heavy=p[1]), times=times, rtol=1e-12)
@@ -78,7 +85,7 @@ def test_a_start_that_follows_a_drawing_alone_is_refused(tmp_path) -> None:
     text = OSCILLATOR.replace("INITIAL (slide.shift = start, slide.rate = 2*start);", "")
     text = text.replace("BODY block (", "BODY block (origin = (start, 0, 0), ")
     with pytest.raises(ModelError, match="'start' moves where the motion begins"):
-        lw.sensitivities(loaded(text, tmp_path), "final(slide.shift)", "start", dt=0.01)
+        lw.sensitivities(loaded(text, tmp_path), "final(slide.shift)", "start", analysis=lw.AnalysisSettings(dt=0.01))
 
 
 def test_settings_that_do_not_fit_are_told(tmp_path) -> None:
@@ -86,8 +93,8 @@ def test_settings_that_do_not_fit_are_told(tmp_path) -> None:
     for match, options in {
         "'reverse' is for numbers": {"mode": "reverse"},
         "no mode named": {"mode": "sideways"},
-        "no method with fixed steps named": {"method": "bdf"},
-        "dt must be": {"dt": -1.0},
+        "no method with fixed steps named": {"analysis": lw.AnalysisSettings(method="bdf")},
+        "dt must be": {"analysis": lw.AnalysisSettings(dt=-1.0)},
         "order is 1 or 2": {"order": 3},
         "no derivatives of inverse dynamic": {"analysis": "inverse dynamic"},
     }.items():

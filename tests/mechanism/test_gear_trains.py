@@ -108,7 +108,7 @@ def test_a_sweep_has_the_angles_of_a_train_of_each_case() -> None:
         ["c.angle", "c.rate"],
         analysis="dynamic",
         times=[0.0, 0.1],
-        workers=1,
+        execution=lw.Execution(workers=1),
     )
     assert study.ok.all()
     for k, r in enumerate((2.0, -0.5)):

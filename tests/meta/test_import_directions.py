@@ -21,11 +21,21 @@ MAY = {
     "constraints": {"kernels", "mechanism", "spatial", "tape"},
     "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
     "acting": {"model", "closed", "programs", "dynamics", "results", "mechanism", "spatial"},
-    "dynamics": {"constraints", "kernels", "mechanism", "recursions", "spatial", "tape"},
+    "dynamics": set(),
     "programs": {"dynamics", "kernels", "mechanism", "spatial", "tape"},
-    "closed_recipes": {"mechanism", "dynamics", "recursions", "spatial", "tape"},
-    "closed_derivatives": {"closed_recipes", "dynamics", "recursions", "spatial", "tape"},
-    "recipes": {"closed_recipes", "closed_derivatives", "dynamics", "recursions", "mechanism", "spatial", "tape"},
+    "closed_recipes": {"mechanism", "programs", "dynamics", "recursions", "spatial", "tape"},
+    "closed_derivatives": {"closed_recipes", "recursions", "spatial", "tape"},
+    "recipes": {
+        "closed_recipes",
+        "closed_derivatives",
+        "programs",
+        "dynamics",
+        "recursions",
+        "constraints",
+        "mechanism",
+        "spatial",
+        "tape",
+    },
     "views": set(),
     "described": {"programs", "dynamics", "constraints", "mechanism", "views"},
     "closed": {"constraints", "mechanism", "results", "spatial"},
@@ -48,7 +58,7 @@ MAY = {
     },
     "symbolic": {"model", "programs", "dynamics", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
     "exports": {"model", "programs", "dynamics", "sources", "simulation", "formats", "kernels", "tape"},
-    "viewer": {"results", "formats", "mechanism", "spatial"},
+    "viewer": {"results", "mechanism", "spatial"},
     "display": {"results", "viewer", "views", "mechanism"},
     "studies": {
         *(
@@ -65,6 +75,7 @@ MAY = {
         ),
         *("spatial", "tape"),
     },
+    "outputs": {"constraints", "formats", "kernels", "mechanism", "results", "spatial", "tape"},
     "design": {
         *(
             "analysis",
@@ -78,7 +89,7 @@ MAY = {
             "programs",
             "dynamics",
         ),
-        *("recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
+        *("outputs", "recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
     },
     "sweeps": {
         *(
@@ -92,7 +103,7 @@ MAY = {
             "programs",
             "dynamics",
         ),
-        *("results", "formats", "kernels", "mechanism", "spatial", "tape"),
+        *("outputs", "results", "formats", "kernels", "mechanism", "spatial", "tape"),
     },
     "cli": {
         *(
@@ -107,22 +118,24 @@ MAY = {
             "formats",
             "symbolic",
         ),
-        *("studies", "exports", "sweeps", "analysis", "closed"),
+        *("studies", "exports", "sweeps", "outputs", "analysis", "closed"),
     },
 }
 #: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
 #: answer that is compiled already needs no recursion.
 LAZY = {
     ("tape/program.py", "kernels"),
-    ("programs.py", "closed_recipes"),
-    ("dynamics/requests.py", "closed_recipes"),
+    ("programs.py", "recipes"),
+    ("closed_recipes.py", "recipes"),
+    ("closed_derivatives.py", "recipes"),
+    ("programs.py", "constraints"),
     ("programs.py", "recursions"),
     ("model.py", "closed"),
     *(
         (f"closed/{name}.py", "model")
         for name in (
-            *("auxiliary", "conditions", "consistent", "freedom", "inverse", "linear", "reactions", "rounding"),
-            *("starting", "statics"),
+            *("conditions", "consistent", "freedom", "inverse", "linear", "reactions", "rounding", "starting"),
+            "statics",
         )
     ),
     ("results/solution.py", "model"),
@@ -135,6 +148,7 @@ LAZY = {
             "sweeps/study",
         )
     ),
+    ("formats/mjcf/meshes.py", "viewer"),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

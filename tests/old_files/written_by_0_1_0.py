@@ -115,7 +115,11 @@ def study(folder: Path, how: dict[str, Any], path: Path, **options: Any) -> lw.S
     """A study of a model's file, in a folder."""
     how = {**how, **options}
     parameters = {name: lw.uniform(40.0, 60.0) if x is None else x for name, x in how.pop("parameters").items()}
-    return lw.sweep(path, parameters, store=folder, **how)
+    sampling = lw.Sampling(how.get("sampling"), how.get("draws"), seed=how.get("seed"))
+    store = lw.StudyFolder(folder, resume=how.get("resume", False))
+    return lw.sweep(
+        path, parameters, how["outputs"], sampling=sampling, store=store, execution=lw.Execution(chunk=how.get("chunk"))
+    )
 
 
 def write_begun_study(path: Path) -> None:

@@ -121,11 +121,12 @@ def test_an_objective_has_the_value_that_a_study_gives_it(text: str) -> None:
 def test_a_text_has_one_value_in_simulated_studies_and_derivatives() -> None:
     texts = {f"y{k}": text.rpartition(" = ")[2] for k, text in enumerate(SIMULATED)}
     times = np.linspace(0.0, 0.5, 11)
-    study = lw.sweep(SUSPENSION, {"k": [4e4]}, texts, times=times, method="rk4", dt=2e-3)
-    found = lw.sensitivities(SUSPENSION, texts, {"k": 4e4}, times=times, method="rk4", dt=2e-3)
+    analysis = lw.AnalysisSettings("dynamic", method="rk4", dt=2e-3)
+    study = lw.sweep(SUSPENSION, {"k": [4e4]}, texts, times=times, analysis=analysis)
+    found = lw.sensitivities(SUSPENSION, texts, {"k": 4e4}, times=times, analysis=analysis)
     back = lw.sensitivities(
         SUSPENSION, {name: texts[name] for name in ("y0", "y2", "y3", "y4", "y5")}, {"k": 4e4},
-        times=times, method="rk4", dt=2e-3, mode="reverse",
+        times=times, analysis=analysis, mode="reverse",
     )  # fmt: skip
     for name, text in texts.items():
         assert found.value(name) == pytest.approx(study[name][0], rel=1e-9, abs=1e-11), text

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from test_engine import agree
 
+import linkwright as lw
 from linkwright.sweeps.dynamic import Dynamic
 from linkwright.sweeps.engine import Engine
 from linkwright.sweeps.task import make_task
@@ -42,7 +43,7 @@ def swing(tmp_path):
 )
 def test_pendulums_swing_as_each_alone(swing, settings):
     outputs = ["hinge.angle", "hinge.rate", "tip.z", "high = max(tip.vx)"]
-    task = make_task(swing, NAMES, outputs, settings=settings)
+    task = make_task(swing, NAMES, outputs, analysis=lw.AnalysisSettings(**settings))
     assert isinstance(Engine(task).way, Dynamic)
     found = agree(task, CASES, 1e-10)
     np.testing.assert_allclose(found.arrays["hinge.angle"][:, 0], CASES[:, 2] + CASES[:, 0], atol=1e-14)
@@ -186,7 +187,7 @@ ENDMODEL
 def test_cases_pass_singular_positions_as_each_alone(tmp_path):
     path = tmp_path / "cranks.mks"
     path.write_text(PARALLELOGRAM)
-    task = make_task(path, ("m", "start"), ["turn.angle", "turn.rate"], settings={"method": "dop853"})
+    task = make_task(path, ("m", "start"), ["turn.angle", "turn.rate"], analysis=lw.AnalysisSettings(method="dop853"))
     assert isinstance(Engine(task).way, Dynamic)
     found = agree(task, np.array([[1.0, -0.5], [2.0, -0.4], [1.5, -0.3]]), 1e-7)
     assert np.all(found.arrays["turn.angle"][:, -1] > 0.2)

@@ -56,7 +56,7 @@ def computed(worker: WorkerProcess, function: str, cases: int, limit: float | No
 
 @posix
 def test_a_case_that_never_ends_is_a_row_with_a_reason_and_the_rest_is_computed(tmp_path: Path) -> None:
-    runner = Runner(task(tmp_path), plan(16, 2), compute=square_or_hang, limit=0.2)
+    runner = Runner(task(tmp_path), plan(16, 2), compute=square_or_hang, execution=lw.Execution(time_limit=0.2))
     pool = Cores(2)
     runner.work(pool, runner.left)
     pool.close()
@@ -69,7 +69,7 @@ def test_a_case_that_never_ends_is_a_row_with_a_reason_and_the_rest_is_computed(
 
 @posix
 def test_a_case_that_stands_still_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runner = Runner(task(tmp_path), plan(15, 1), compute=square_or_wait, limit=0.05)
+    runner = Runner(task(tmp_path), plan(15, 1), compute=square_or_wait, execution=lw.Execution(time_limit=0.05))
     pool = Cores(1)
     with monkeypatch.context() as patch:
         patch.setattr(process, "_LEAST_STILL", 3.0)
@@ -215,7 +215,9 @@ def test_slow_cases_are_named_while_they_are_computed(tmp_path: Path, monkeypatc
 def test_a_simulation_that_never_ends_is_a_failed_row_of_a_study(tmp_path: Path) -> None:
     model = tmp_path / "spring.mks"
     model.write_text(SPRING)
-    study = lw.sweep(model, {"stiffness": [10.0, 1e16, 20.0]}, "final(mass.z)", time_limit=0.5, chunk=1)
+    study = lw.sweep(
+        model, {"stiffness": [10.0, 1e16, 20.0]}, "final(mass.z)", execution=lw.Execution(time_limit=0.5, chunk=1)
+    )
     assert study.ok.tolist() == [True, False, True]
     assert "more than the limit of 0.5 s of CPU time" in study.reasons[1]
     assert study["final(mass.z)"][0] == pytest.approx((1.0 - 9.81 / 10.0) * (1.0 - np.cos(np.sqrt(10.0))), abs=1e-6)
@@ -225,12 +227,12 @@ def test_a_simulation_that_never_ends_is_a_failed_row_of_a_study(tmp_path: Path)
 def test_a_limit_that_is_none_is_refused(tmp_path: Path, limit: Any) -> None:
     model = tmp_path / "spring.mks"
     model.write_text(SPRING)
-    with pytest.raises(LinkwrightError, match=r"time_limit is .*; give seconds of CPU time"):
-        lw.sweep(model, {"stiffness": [10.0]}, "final(mass.z)", time_limit=limit)
+    with pytest.raises(LinkwrightError, match=r"time_limit, in seconds of CPU time .* must be a (finite )?number"):
+        lw.sweep(model, {"stiffness": [10.0]}, "final(mass.z)", execution=lw.Execution(time_limit=limit))
 
 
 def test_a_limit_and_functions_exclude_each_other(tmp_path: Path) -> None:
     model = tmp_path / "spring.mks"
     model.write_text(SPRING)
     with pytest.raises(LinkwrightError, match="'top' is a function, which stays in this process and cannot be ended"):
-        lw.sweep(model, {"stiffness": [10.0]}, {"top": lambda sol: 1.0}, time_limit=1.0)
+        lw.sweep(model, {"stiffness": [10.0]}, {"top": lambda sol: 1.0}, execution=lw.Execution(time_limit=1.0))

@@ -64,7 +64,14 @@ def alive(pid: int) -> bool:
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> lw.Study:
-    return lw.sweep(written(tmp_path_factory.mktemp("here")), VARIED, KEPT, on="local", draws=4, chunk=3)
+    return lw.sweep(
+        written(tmp_path_factory.mktemp("here")),
+        VARIED,
+        KEPT,
+        on="local",
+        sampling=lw.Sampling(draws=4),
+        execution=lw.Execution(chunk=3),
+    )
 
 
 @pytest.mark.parametrize("on", ["address", "client", "cluster"])
@@ -72,7 +79,9 @@ def test_a_scheduler_with_two_workers_gives_identical_numbers(
     cluster: Any, client: Any, here: lw.Study, tmp_path: Path, on: str
 ) -> None:
     place = {"address": cluster.scheduler_address, "client": client, "cluster": cluster}[on]
-    there = lw.sweep(written(tmp_path), VARIED, KEPT, on=place, draws=4, chunk=3)
+    there = lw.sweep(
+        written(tmp_path), VARIED, KEPT, on=place, sampling=lw.Sampling(draws=4), execution=lw.Execution(chunk=3)
+    )
     assert here.ok.sum() == 5
     assert len(set(here.reasons)) > 3
     assert there.reasons == here.reasons
@@ -89,7 +98,9 @@ def test_a_case_that_crashes_is_looked_for_while_the_others_go_on(cluster: Any, 
         if done:
             (tmp_path / "go").touch()
 
-    runner = Runner(task(tmp_path), plan(28, 4), progress=finished, compute=square_or_die_in_turn)
+    runner = Runner(
+        task(tmp_path), plan(28, 4), execution=lw.Execution(progress=finished), compute=square_or_die_in_turn
+    )
     pool = Cluster(client)
     runner.work(pool, [chunk, *(k for k in runner.left if k != chunk)])
     pool.close()
@@ -102,7 +113,7 @@ def test_a_case_that_crashes_is_looked_for_while_the_others_go_on(cluster: Any, 
 
 
 def test_a_case_that_never_ends_is_a_row_with_a_reason(cluster: Any, client: Any, tmp_path: Path) -> None:
-    runner = Runner(task(tmp_path), plan(16, 2), compute=square_or_hang, limit=0.2)
+    runner = Runner(task(tmp_path), plan(16, 2), compute=square_or_hang, execution=lw.Execution(time_limit=0.2))
     pool = Cluster(client)
     runner.work(pool, runner.left)
     pool.close()

@@ -19,14 +19,14 @@ def test_lists_form_a_grid_with_the_last_name_fastest() -> None:
 
 
 def test_draws_are_repeated_at_every_point_of_the_grid() -> None:
-    plan = make_plan({"a": [1.0, 2.0], "m": lw.normal(1, 0.1)}, draws=7)
+    plan = make_plan({"a": [1.0, 2.0], "m": lw.normal(1, 0.1)}, lw.Sampling(draws=7))
     table = plan.values.reshape(2, 7, 2)
     assert np.array_equal(table[0, :, 1], table[1, :, 1])
     assert set(table[0, :, 0]) == {1.0}
 
 
 def test_cases_is_the_number_in_all_and_grid_points_take_turns() -> None:
-    plan = make_plan({"a": [1.0, 2.0, 3.0], "m": lw.uniform(0, 1)}, cases=10)
+    plan = make_plan({"a": [1.0, 2.0, 3.0], "m": lw.uniform(0, 1)}, lw.Sampling(cases=10))
     assert plan.values[:, 0].tolist() == [1, 2, 3, 1, 2, 3, 1, 2, 3, 1]
     assert len(np.unique(plan.values[:, 1])) == 10
 
@@ -34,14 +34,14 @@ def test_cases_is_the_number_in_all_and_grid_points_take_turns() -> None:
 @pytest.mark.parametrize("sampling", ["latin", "sobol", "random"])
 def test_a_seed_makes_the_same_plan_and_another_seed_another(sampling: str) -> None:
     def made(seed: int) -> Any:
-        return make_plan({"m": lw.normal(1, 0.1), "k": lw.uniform(0, 1)}, cases=50, sampling=sampling, seed=seed)
+        return make_plan({"m": lw.normal(1, 0.1), "k": lw.uniform(0, 1)}, lw.Sampling(sampling, cases=50, seed=seed))
 
     assert np.array_equal(made(3).values, made(3).values)
     assert made(3).digest == made(3).digest != made(4).digest
 
 
 def test_a_latin_hypercube_has_one_draw_in_every_stripe() -> None:
-    values = make_plan({"a": lw.uniform(0, 1), "b": lw.uniform(0, 1)}, cases=40).values
+    values = make_plan({"a": lw.uniform(0, 1), "b": lw.uniform(0, 1)}, lw.Sampling(cases=40)).values
     for k in range(2):
         assert sorted(np.floor(values[:, k] * 40).astype(int)) == list(range(40))
 
@@ -68,7 +68,7 @@ def test_probabilities_at_the_ends_give_finite_values() -> None:
 
 
 def test_a_choice_takes_every_value_as_often() -> None:
-    values = make_plan({"a": lw.choice([3, 5, 9])}, cases=30).values[:, 0]
+    values = make_plan({"a": lw.choice([3, 5, 9])}, lw.Sampling(cases=30)).values[:, 0]
     assert {x: int((values == x).sum()) for x in (3.0, 5.0, 9.0)} == {3.0: 10, 5.0: 10, 9.0: 10}
 
 
@@ -80,7 +80,7 @@ def test_chunks_are_the_plans_and_cover_all_cases() -> None:
 
 
 def test_a_plan_is_told_in_words() -> None:
-    text = told(make_plan({"a": [1, 2], "m": lw.normal(1, 0.1)}, draws=3, sampling="sobol", seed=5))
+    text = told(make_plan({"a": [1, 2], "m": lw.normal(1, 0.1)}, lw.Sampling("sobol", draws=3, seed=5)))
     assert text == "6 cases: a: 2 values 1 … 2; m ~ normal(1, 0.1), drawn by Sobol's sequence, seed 5"
 
 
@@ -94,11 +94,11 @@ def test_a_plan_is_told_in_words() -> None:
         ({"a": [1, 2]}, {"cases": 5}, "a grid of 2 cases, not 5; leave cases out"),
         ({"a": [1, 2]}, {"draws": 5}, "leave draws out"),
         ({"a": [1, 2, 3], "m": lw.uniform(0, 1)}, {"cases": 2}, "the grid alone has 3 points"),
-        ({"m": lw.uniform(0, 1)}, {"sampling": "grid"}, "'m' is a distribution"),
-        ({"m": lw.uniform(0, 1)}, {"sampling": "sobal"}, "did you mean 'sobol'"),
-        ({"m": lw.uniform(0, 1)}, {"cases": 0}, "cases is 0; give a whole number, at least 1"),
-        ({"m": lw.uniform(0, 1)}, {"cases": 2.5}, "cases is 2.5"),
-        ({"m": lw.uniform(0, 1)}, {"seed": -1}, "seed is -1"),
+        ({"m": lw.uniform(0, 1)}, {"method": "grid"}, "'m' is a distribution"),
+        ({"m": lw.uniform(0, 1)}, {"method": "sobal"}, "did you mean 'sobol'"),
+        ({"m": lw.uniform(0, 1)}, {"cases": 0}, "cases must be a whole number from 1 on, not 0"),
+        ({"m": lw.uniform(0, 1)}, {"cases": 2.5}, "cases must be a whole number, not 2.5"),
+        ({"m": lw.uniform(0, 1)}, {"seed": -1}, "seed must be a whole number from 0 on, not -1"),
         ({"m": [1.0, 2.0]}, {"seed": 3}, "seed=3 is of distributions, and every parameter is a list; leave seed out"),
         ({"m": [1.0, 2.0]}, {"seed": 0}, "leave seed out"),
         ({"m": lw.uniform(0, 1)}, {"cases": 5, "draws": 5}, "both given"),
@@ -107,7 +107,7 @@ def test_a_plan_is_told_in_words() -> None:
 )
 def test_a_plan_that_cannot_be_says_what_to_change(parameters: Any, options: Any, words: str) -> None:
     with pytest.raises(LinkwrightError) as told_error:
-        make_plan(parameters, **options)
+        make_plan(parameters, lw.Sampling(**options))
     assert words in str(told_error.value)
 
 
@@ -131,5 +131,5 @@ def test_a_distribution_that_cannot_be_says_why(make: Any, words: str) -> None:
 
 @pytest.mark.parametrize("sampling", ["latin", "sobol", "random"])
 def test_a_way_to_draw_is_refused_where_nothing_is_drawn(sampling: str) -> None:
-    with pytest.raises(ModelError, match=f"sampling='{sampling}' is of distributions"):
-        make_plan({"a": [1.0, 2.0]}, sampling=sampling)
+    with pytest.raises(ModelError, match=f"the sampling method '{sampling}' is of distributions"):
+        make_plan({"a": [1.0, 2.0]}, lw.Sampling(sampling))

@@ -122,7 +122,7 @@ def test_other_values_are_refused_and_other_chunks_only_where_asked_for(folder: 
 
 
 def test_draws_that_a_newer_library_would_make_differently_stay_as_they_were(tmp_path: Path) -> None:
-    drawn = make_plan({"x": lw.normal(1, 0.1)}, cases=6, chunk=2)
+    drawn = make_plan({"x": lw.normal(1, 0.1)}, lw.Sampling(cases=6), chunk=2)
     Store.begin(tmp_path / "s", TASK, drawn).release()
     newer = Plan(drawn.names, drawn.values + 1e-3, drawn.recipe, drawn.chunk)
     assert np.array_equal(resumed(tmp_path / "s", cases=newer).plan.values, drawn.values)

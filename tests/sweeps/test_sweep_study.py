@@ -71,7 +71,7 @@ def test_a_mechanism_gives_the_same_study_as_its_file(study: lw.Study) -> None:
 
 @pytest.mark.compiled
 def test_how_cases_are_divided_does_not_change_their_numbers(study: lw.Study) -> None:
-    other = lw.sweep(FOUR_BAR, VARIED, KEPT, times=TIMES, chunk=1)
+    other = lw.sweep(FOUR_BAR, VARIED, KEPT, times=TIMES, execution=lw.Execution(chunk=1))
     assert np.array_equal(other["pen.y"], study["pen.y"], equal_nan=True)
     assert other.reasons == study.reasons
 
@@ -126,7 +126,11 @@ def test_a_file_that_is_no_study_is_told(study: lw.Study, tmp_path: Path, damage
 
 def test_a_stored_study_is_resumed_chunk_by_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, seen = tmp_path / "s", []
-    options: dict[str, Any] = {"times": TIMES, "store": folder, "chunk": 2, "resume": True}
+    options: dict[str, Any] = {
+        "times": TIMES,
+        "store": lw.StudyFolder(folder, resume=True),
+        "execution": lw.Execution(chunk=2),
+    }
     kept = work.answer
 
     def interrupted(engine: Any, values: Any) -> Any:
@@ -168,7 +172,9 @@ def test_an_output_with_a_slash_in_its_name_is_saved_and_read(tmp_path: Path) ->
 def test_a_script_without_a_guard_can_use_processes(tmp_path: Path) -> None:
     script = tmp_path / "plain.py"
     begin = "import linkwright as lw\nprint('begun', lw.sweep("
-    script.write_text(f"{begin}{str(FOUR_BAR)!r}, {{'coupler': [2.9, 3.0]}}, times=[0.0], workers=2, chunk=1).ok)\n")
+    script.write_text(
+        f"{begin}{str(FOUR_BAR)!r}, {{'coupler': [2.9, 3.0]}}, times=[0.0], execution=lw.Execution(2, chunk=1)).ok)\n"
+    )
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
     assert run.stdout.strip() == "begun [ True  True]", run.stderr
 
@@ -208,6 +214,12 @@ def test_a_study_shows_itself(study: lw.Study) -> None:
     assert "cannot be assembled" in html
 
 
+@pytest.mark.parametrize("settings", [{"workers": 0}, {"workers": True}, {"chunk": 0}, {"chunk": 1.5}])
+def test_a_number_of_processes_or_cases_is_whole(settings: dict[str, Any]) -> None:
+    with pytest.raises(LinkwrightError, match=f"{next(iter(settings))} must be a whole number"):
+        lw.Execution(**settings)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
@@ -219,13 +231,16 @@ def test_a_study_shows_itself(study: lw.Study) -> None:
         ((FOUR_BAR, {"coupler": [3]}, ["coupler = pen.x"]), {}, "has a name of a swept parameter"),
         ((FOUR_BAR, {"coupler": [3]}, []), {}, "without outputs"),
         ((FOUR_BAR, {"coupler": [3]}), {"on": "mars"}, "is no place to run a study"),
-        ((FOUR_BAR, {"coupler": [3]}), {"workers": 0}, "workers is 0"),
-        ((FOUR_BAR, {"coupler": [3]}), {"resume": True}, "give store=..."),
+        ((FOUR_BAR, {"coupler": [3]}), {"workers": 0}, "give execution=lw.Execution(workers=...)"),
+        ((FOUR_BAR, {"coupler": [3]}), {"resume": True}, "give store=lw.StudyFolder(resume=...)"),
         ((FOUR_BAR, {"coupler": [3]}), {"times": [1, 0]}, "finite numbers that grow"),
         ((FOUR_BAR, {"coupler": [3]}), {"analysis": "magic"}, "no analysis named 'magic'"),
-        ((FOUR_BAR, {"coupler": [3]}), {"rtol": 1e-6}, "takes no 'rtol'"),
-        ((FOUR_BAR, {"coupler": [3]}), {"fixed": {"coupler": 2}}, "varies and is fixed too"),
-        ((FOUR_BAR, {"coupler": [3]}), {"colour": 1}, "no setting named 'colour'"),
+        ((FOUR_BAR, {"coupler": [3]}), {"analysis": lw.AnalysisSettings(rtol=1e-6)}, "takes no 'rtol'"),
+        ((FOUR_BAR, {"coupler": [3]}), {"sampling": lw.Sampling(fixed={"coupler": 2})}, "varies and is fixed too"),
+        ((FOUR_BAR, {"coupler": [3]}), {"colour": 1}, "no argument named 'colour'"),
+        ((FOUR_BAR, {"coupler": [3]}), {"rtol": 1e-6}, "give analysis=lw.AnalysisSettings(rtol=...)"),
+        ((FOUR_BAR, {"coupler": [3]}), {"draws": 3}, "give sampling=lw.Sampling(draws=...)"),
+        ((FOUR_BAR, {"coupler": [3]}), {"sampling": "sobol"}, "sampling is 'sobol'; give sampling=lw.Sampling(...)"),
         ((MODELS / "none.mks", {"coupler": [3]}), {}, "there is no such file"),
     ],
 )

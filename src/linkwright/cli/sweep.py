@@ -87,24 +87,10 @@ def sweep(
     from linkwright.sweeps.plan import make_plan, told
 
     parameters = _parameters(model, set_, sample)
-    plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
+    drawn = lw.Sampling(sampling, draws, cases, seed)
+    plan = make_plan(parameters, drawn, chunk)
     _check(best, largest, output_value, animate, len(plan))
     folder = folder_of(model) if out is None else out
-    options: dict[str, Any] = {
-        "cases": cases,
-        "draws": draws,
-        "sampling": sampling,
-        "seed": seed,
-        "analysis": _analysis(analysis),
-        "times": None if times is None else _times(times),
-        "on": on,
-        "workers": workers,
-        "chunk": chunk,
-        "time_limit": time_limit,
-        "method": method,
-        "rtol": rtol,
-        "dt": step,
-    }
     # Of a lost connection Dask logs pages; that it is lost is told in a line here.
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
     screen = console()
@@ -118,11 +104,12 @@ def sweep(
                 model,
                 parameters,
                 list(output_value) if output_value else None,
-                store=folder,
-                resume=resume,
-                overwrite=overwrite,
-                progress=bar,
-                **options,
+                on=on,
+                sampling=drawn,
+                analysis=lw.AnalysisSettings(_analysis(analysis), method=method, rtol=rtol, dt=step),
+                times=None if times is None else _times(times),
+                store=lw.StudyFolder(folder, resume, overwrite),
+                execution=lw.Execution(workers, time_limit, chunk, bar),
             )
         except KeyboardInterrupt:
             kept = f"{done[0]:,} of {done[1]:,} cases are in {folder}"

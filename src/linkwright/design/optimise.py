@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -10,24 +10,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.keywords import check_settings, moved_keywords
 from linkwright.base.types import Floats
 from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Point, overstepped
 from linkwright.design.optimum import Optimum
 from linkwright.design.problem import Problem, mechanism_of
+from linkwright.design.settings import Search
 from linkwright.design.space import Space, limits_of, space_of
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.outputs.derivatives import Outputs
 from linkwright.outputs.language import Wanted, named
+from linkwright.outputs.question import AnalysisSettings
 from linkwright.results.status import Status
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
 
-SOLVERS = ("SLSQP", "trust-constr", "L-BFGS-B", "least-squares")
 WITHIN = 1e-6  # of a limit's size may be overstepped, or as much as the tolerance that is asked for
 GAIN = 1e-9  # of the objective's size: less is no gain
 
 
+@moved_keywords(
+    {
+        "analysis=lw.AnalysisSettings": ("method", "dt"),
+        "search=lw.Search": ("solver", "starts", "seed", "tolerance", "iterations", "progress"),
+    }
+)
 def optimise(
     mechanism: Mechanism | str | PathLike[str],
     objective: Any,
@@ -35,65 +43,65 @@ def optimise(
     constraints: Any = (),
     *,
     maximise: bool = False,
-    solver: str | None = None,
     times: ArrayLike | None = None,
-    analysis: str | None = None,
-    method: str | None = None,
-    dt: float | None = None,
-    starts: int = 1,
-    seed: int = 0,
-    tolerance: float = 1e-9,
-    iterations: int = 200,
-    progress: Callable[[int, float], None] | None = None,
+    analysis: str | AnalysisSettings | None = None,
+    search: Search | None = None,
 ) -> Optimum:
-    """The values of `parameters` at which `objective` is least, or greatest with `maximise`.
+    """The values of parameters at which an objective is least, or greatest.
 
-    `objective`: an output of the whole motion ("range(block.x)", or a function of a state), or series with what they
-    should be, {"pen.x": x, "pen.y": y}: then the sum of squares of the differences is made least. `parameters`:
-    {"crank": (lower, upper)} or (lower, start, upper), None where open; it starts at the model's values.
-    `constraints`: outputs with limits, {"max(d.angle)": (0.2, None)}; one that varies in time is held at all times.
+    Main arguments:
 
-    Derivatives are exact, as `lw.sensitivities` has them, which tells what analysis, times, method and dt are. `solver`
-    is one of SciPy's SLSQP, trust-constr and L-BFGS-B, or least-squares; it is chosen unless given. A place where the
-    mechanism does not go together makes the step shorter; an interrupt ends with the best so far. With several
-    `starts`, all but the first are drawn from within the bounds, by `seed`, and the best end counts.
+    - `mechanism`: a `Mechanism`, or the path of a model file.
+    - `objective`: an output of the whole motion ("range(block.x)", or a function of a state), or series with targets,
+      {"pen.x": x, "pen.y": y}, each (T,) or one number: then the sum of squares of the differences is made least.
+    - `parameters`: {"crank": (lower, upper)} or (lower, start, upper), None where open; the start is by default the
+      model's value.
+    - `constraints`: outputs with limits, {"max(d.angle)": (0.2, None)}, none by default; one that varies in time is
+      limited at all times, and one number is an equation.
+    - `maximise`: make the objective greatest (False by default).
+    - `times`: (T,), growing (s); by default those of the model's SYSTEM.
+    - `analysis`: "kinematic", "dynamic" or "static", or an `lw.AnalysisSettings` with method and step; by default that
+      of the model's SYSTEM.
+
+    Other arguments:
+
+    - `search`: an `lw.Search`: solver, several starts, tolerance, iterations, progress.
+
+    Returns an `Optimum`. Derivatives are exact, as `lw.sensitivities` has them. A place where the mechanism cannot be
+    assembled makes the step shorter; an interrupt ends with the best so far. Raises ModelError and NameNotFound for a
+    question that cannot be asked, and where the start cannot be evaluated.
+
+    `lw.optimise("crank.mks", "max(abs(rev1.rate))", {"length": (5.0, 6.5)}, {"range(block.x)": (4.0, None)})`
     """
     since = perf_counter()
     mech = mechanism_of(mechanism)
     space = space_of(mech.parameters, parameters)
     limits = limits_of(constraints)
-    _check_settings(starts, iterations, tolerance)
+    search = search or Search()
+    check_settings("search", search, Search)
     goal, wanted = _goal(objective, maximise)
     for name in set(wanted) & set(limits):
         raise ModelError(f"{name!r} is both the objective and a constraint; give the constraint a name of its own")
     outputs = Outputs(mech.description, {**wanted, **{name: x[0] for name, x in limits.items()}})
     _check_goal(outputs, goal)
     start = dict(zip(space.names, space.start.tolist(), strict=True))
-    problem = Problem(mech, start, outputs, analysis=analysis, times=times, method=method, dt=dt)
+    problem = Problem(mech, start, outputs, analysis=analysis, times=times)
     bounds = [Limit(name, low, high) for name, (_, low, high) in limits.items()]
     _check_targets(goal, problem)
-    evaluations = Evaluations(problem, space, goal, bounds, progress, max(WITHIN, tolerance))
-    chosen = _solver(solver, goal, bounds, space)
-    begin = _begin(evaluations, space, starts, seed)
+    evaluations = Evaluations(problem, space, goal, bounds, search.progress, max(WITHIN, search.tolerance))
+    chosen = _solver(search.solver, goal, bounds)
+    begin = _begin(evaluations, space, search)
     first, message = evaluations.at(begin[0], slopes=False), ""
     try:
         for z in begin:
             before = evaluations.best
-            said = _solved(chosen, evaluations, z, tolerance, iterations)
+            said = _solved(chosen, evaluations, z, search)
             best = evaluations.best
             if best is not None and (best is not before or np.array_equal(best.z, z)):
                 message = said  # how it ended is told of the start that led to the best
     except KeyboardInterrupt:  # what was found is there, and may have taken hours
         message = "it was interrupted"
     return _optimum(evaluations, first, chosen, message, maximise, perf_counter() - since)
-
-
-def _check_settings(starts: Any, iterations: Any, tolerance: Any) -> None:
-    for name, value in (("starts", starts), ("iterations", iterations)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-            raise ModelError(f"{name} must be a whole number from 1 on, not {value!r}")
-    if not isinstance(tolerance, (int, float)) or not 0.0 < tolerance < 1.0:
-        raise ModelError(f"tolerance must be a number between 0 and 1, not {tolerance!r}")
 
 
 def _goal(objective: Any, maximise: bool) -> tuple[Goal, dict[str, Wanted]]:
@@ -139,13 +147,11 @@ def _check_targets(goal: Goal, problem: Problem) -> None:
             raise ModelError(f"{text}: give one number, or one a time point", element=name)
 
 
-def _solver(solver: str | None, goal: Goal, limits: list[Limit], space: Space) -> str:
+def _solver(solver: str | None, goal: Goal, limits: list[Limit]) -> str:
     if solver is None:
         if goal.targets is not None and not limits:
             return "least-squares"
         return "SLSQP"
-    if solver not in SOLVERS:
-        raise NameNotFound("solver", str(solver), list(SOLVERS))
     if solver == "least-squares" and goal.targets is None:
         raise ModelError("least-squares needs series with targets, as {'pen.y': values}; use SLSQP")
     if limits and solver in ("least-squares", "L-BFGS-B"):
@@ -153,11 +159,11 @@ def _solver(solver: str | None, goal: Goal, limits: list[Limit], space: Space) -
     return solver
 
 
-def _begin(evaluations: Evaluations, space: Space, starts: int, seed: int) -> list[Floats]:
+def _begin(evaluations: Evaluations, space: Space, search: Search) -> list[Floats]:
     """The places to start from; the model's own must be one at which the objective has a value and a slope."""
-    drawn = space.drawn(starts, seed)
+    drawn = space.drawn(search.starts, search.seed)
     first = evaluations.at(drawn[0], slopes=True)
-    if first.reason and starts == 1:
+    if first.reason and search.starts == 1:
         where = ", ".join(f"{n} = {x:.6g}" for n, x in zip(space.names, first.values, strict=True))
         raise ModelError(
             f"there is nothing to begin with at {where}: {first.reason}. Give another start, as "
@@ -166,21 +172,23 @@ def _begin(evaluations: Evaluations, space: Space, starts: int, seed: int) -> li
         )
     good = [z for z in drawn if not evaluations.at(z, slopes=True).reason]
     if not good:
-        raise ModelError(f"none of {starts} starts can be evaluated; the first: {first.reason}", element=space.names[0])
+        text = f"none of {search.starts} starts can be evaluated; the first: {first.reason}"
+        raise ModelError(text, element=space.names[0])
     return good
 
 
-def _solved(solver: str, e: Evaluations, z: Floats, tolerance: float, iterations: int) -> str:
+def _solved(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
     """Run a solver from z; what it says against its end."""
     try:
-        return _said(solver, e, z, tolerance, iterations)
+        return _said(solver, e, z, search)
     except NoSlope as error:
         return f"it came to a place without slopes: {error}"
 
 
-def _said(solver: str, e: Evaluations, z: Floats, tolerance: float, iterations: int) -> str:
+def _said(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
     from scipy import optimize  # type: ignore[import-untyped]
 
+    tolerance, iterations = search.tolerance, search.iterations
     e.at(z, slopes=True)
     low, high = e.space.bounds
     if solver == "least-squares":

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.checks import path_text, real_array
+from linkwright.base.checks import path_text
 from linkwright.base.types import Floats
 from linkwright.design.rows import Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.model import Mechanism
 from linkwright.outputs.derivatives import Answer, Outputs, Rows
+from linkwright.outputs.question import AnalysisSettings, kind_of, times_asked
 
 if TYPE_CHECKING:
     from linkwright.design.rows import Evaluator
@@ -46,24 +47,22 @@ class Problem:
         parameters: Sequence[str] | Mapping[str, float | None],
         outputs: Outputs,
         *,
-        analysis: str | None = None,
+        analysis: str | AnalysisSettings | None = None,
         times: ArrayLike | None = None,
-        method: str | None = None,
-        dt: float | None = None,
         mode: str | None = None,
     ) -> None:
         if mode not in (None, *MODES):
             raise NameNotFound("mode", str(mode), list(MODES))
         start = as_mapping(parameters)
         self.mech, self.names, self.outputs, self.mode = mech, tuple(start), outputs, mode
-        self.kind, self.times = _asked(mech.description, analysis, times)
+        settings = AnalysisSettings.of(analysis)
+        self.kind = _differentiable_kind(mech.description, settings)
+        self.times = times_asked(mech.description, self.kind, times)
         _check_parameters(mech, self.names, outputs)
-        if self.kind != "dynamic" and (method is not None or dt is not None):
-            raise ModelError(f"{self.kind} analysis takes no method or dt; they are settings of dynamic analysis")
         self.start = np.array([mech.parameters[n] if x is None else float(x) for n, x in start.items()])
-        self.evaluator = self._evaluator(method, dt)
+        self.evaluator = self._evaluator(settings)
 
-    def _evaluator(self, method: str | None, dt: float | None) -> Evaluator:
+    def _evaluator(self, settings: AnalysisSettings) -> Evaluator:
         mech, names, o = self.mech, self.names, self.outputs
         if self.kind == "kinematic":
             from linkwright.design.kinematic import Kinematic
@@ -78,7 +77,7 @@ class Problem:
             return Static(mech, names, o.series, self.times, o.labels)
         from linkwright.design.dynamic import Dynamic
 
-        return Dynamic(mech, names, o.series, self.times, o.labels, method=method or "rk4", dt=dt)
+        return Dynamic(mech, names, o.series, self.times, o.labels, method=settings.method or "rk4", dt=settings.dt)
 
     def rows(self, values: Floats, order: int) -> Rows:
         """The rows at these values of the parameters."""
@@ -120,24 +119,16 @@ def _checked(answers: dict[str, Answer]) -> dict[str, Answer]:
     return answers
 
 
-def _asked(d: Description, analysis: str | None, times: ArrayLike | None) -> tuple[str, Floats]:
-    from linkwright.constraints.motion import times_of
-    from linkwright.mechanism.system import AnalysisKind, System
-
-    system: System = d.system or System()
-    kind = analysis or system.analysis
+def _differentiable_kind(d: Description, settings: AnalysisSettings) -> str:
+    """The kind of analysis, if it has derivatives with these settings."""
+    kind = kind_of(d, settings)
     if kind not in KINDS:
-        if kind in get_args(AnalysisKind):
-            raise ModelError(f"there are no derivatives of {kind} analysis; use one of {', '.join(KINDS)}")
-        raise NameNotFound("analysis", str(kind), list(KINDS))
-    if times is None and d.system is None and kind != "static":
-        raise ModelError(f"{d.name!r} says no times; give times=..., or a SYSTEM in the model", element=d.name)
-    if times is None:
-        return kind, times_of(system.start, system.end, system.interval)
-    points = np.atleast_1d(real_array("times", times))
-    if points.ndim != 1 or not len(points) or not np.isfinite(points).all() or (np.diff(points) <= 0.0).any():
-        raise ModelError("times must be finite and increase; give at least one")
-    return kind, points
+        raise ModelError(f"there are no derivatives of {kind} analysis; use one of {', '.join(KINDS)}")
+    for name in settings.chosen:
+        if name not in ("method", "dt"):
+            text = f"{name!r} is no setting of derivatives"
+            raise ModelError(f"{text}, which are of simulations with fixed steps; give method and dt alone")
+    return kind
 
 
 def _check_parameters(mech: Mechanism, names: Sequence[str], outputs: Outputs) -> None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.keywords import moved_keywords
 from linkwright.base.types import Floats
 from linkwright.design.problem import Problem, mechanism_of, used_parameters
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.outputs.derivatives import Answer, Outputs
 from linkwright.outputs.language import named
+from linkwright.outputs.question import AnalysisSettings
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -89,6 +91,7 @@ class Sensitivities:
         return f"<Sensitivities of {', '.join(self.answers)} by {', '.join(self.parameters)}, order {self.order}>"
 
 
+@moved_keywords({"analysis=lw.AnalysisSettings": ("method", "dt")})
 def sensitivities(
     mechanism: Mechanism | str | PathLike[str],
     outputs: Any,
@@ -96,18 +99,33 @@ def sensitivities(
     *,
     order: int = 1,
     times: ArrayLike | None = None,
-    analysis: str | None = None,
-    method: str | None = None,
-    dt: float | None = None,
+    analysis: str | AnalysisSettings | None = None,
     mode: str | None = None,
 ) -> Sensitivities:
-    """Outputs of what the model's SYSTEM says (or `analysis`), and their derivatives with respect to parameters.
+    """Outputs of an analysis, and their derivatives with respect to parameters.
 
-    `outputs`: a text as "stroke = max(block.x) - min(block.x)" or "pen.y", a function of a state in NumPy syntax, or
-    several. `parameters`: names, or values {"crank": 1.2} at which to differentiate; all that matter unless given.
-    Kinematic and static analysis: derivatives of the exact motion. Dynamic: of a simulation with fixed steps (`method`,
-    `dt`; the step is chosen unless given), by forward or reverse `mode`, which their numbers choose unless it is given;
-    reverse is for numbers of the whole motion. The derivative of a largest value is that of the time point where it is.
+    Main arguments:
+
+    - `mechanism`: a `Mechanism`, or the path of a model file.
+    - `outputs`: a text as "stroke = max(block.x) - min(block.x)" or "pen.y", a function of a state in NumPy syntax, or
+      several of them, with names or without.
+    - `parameters`: names, or values {"crank": 1.2} at which to differentiate; by default all that change the motion.
+    - `order`: 1 (the default) for first derivatives, 2 for second derivatives too.
+    - `times`: (T,), growing (s); by default those of the model's SYSTEM.
+    - `analysis`: "kinematic", "dynamic" or "static", or an `lw.AnalysisSettings` with method and step; by default that
+      of the model's SYSTEM.
+
+    Other arguments:
+
+    - `mode`: "forward" or "reverse" through the steps of a simulation, by default as their numbers suggest; "reverse"
+      is for numbers of the whole motion.
+
+    Returns `Sensitivities`. Kinematic and static analysis have the derivatives of the exact motion, dynamic analysis
+    those of a simulation with fixed steps. The derivative of a largest value is that of the time point where it is.
+    Raises ModelError and NameNotFound for a question that cannot be asked, and a LinkwrightError where outputs have no
+    value or no derivative.
+
+    `lw.sensitivities("crank.mks", "stroke = range(block.x)", {"length": 1.2}).gradient()`
     """
     mech = mechanism_of(mechanism)
     if order not in (1, 2):
@@ -116,6 +134,6 @@ def sensitivities(
     if parameters is None:
         used = used_parameters(mech.description)
         parameters = [name for name in mech.parameters if name in used]
-    problem = Problem(mech, parameters, asked, analysis=analysis, times=times, method=method, dt=dt, mode=mode)
+    problem = Problem(mech, parameters, asked, analysis=analysis, times=times, mode=mode)
     rows, answers = problem.answers(problem.start, order)
     return Sensitivities(dict(zip(problem.names, problem.start.tolist(), strict=True)), rows.time, answers, order)

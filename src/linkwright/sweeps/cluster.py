@@ -198,11 +198,16 @@ class _Quiet:
             logging.getLogger(name).setLevel(level)
 
 
+def no_place(on: Any) -> ModelError:
+    """The error for anything but a machine, a scheduler, a client or a cluster."""
+    text = f"on={on!r} is no place to run a study; use 'local', a scheduler's address such as"
+    return ModelError(f"{text} 'tcp://127.0.0.1:8786', or a Dask client or cluster")
+
+
 def _connected(distributed: Any, on: Any, patience: str) -> Any:
     """A client of a scheduler's address or of a cluster."""
     if not isinstance(on, str) and not hasattr(on, "scheduler_address"):
-        text = f"on={on!r} is no place to run a study; use 'local', a scheduler's address such as"
-        raise ModelError(f"{text} 'tcp://127.0.0.1:8786', or a Dask client or cluster")
+        raise no_place(on)
     try:
         return distributed.Client(on, timeout=patience, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from linkwright.base.checks import path_text
 from linkwright.base.files import cannot_write
+from linkwright.base.keywords import check_settings, moved_keywords
 from linkwright.base.regular import kind
 from linkwright.errors import LinkwrightError, ModelError
+from linkwright.outputs.question import AnalysisSettings
 from linkwright.sweeps import work
-from linkwright.sweeps.cluster import Cluster
+from linkwright.sweeps.cluster import Cluster, no_place
 from linkwright.sweeps.dataset import gathered, load, save
 from linkwright.sweeps.manifest import study_digest
 from linkwright.sweeps.plan import Plan, make_plan
 from linkwright.sweeps.pools import Cores, Here, cores
-from linkwright.sweeps.runner import Progress, Runner
+from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.settings import Execution, Sampling, StudyFolder
 from linkwright.sweeps.store import DATASET, Store
 from linkwright.sweeps.study import Study
 from linkwright.sweeps.task import Task, make_task
@@ -33,76 +34,83 @@ _SOON = 3.0  # seconds of work left that are not worth starting processes for
 _MOST_NUMBERS = 2**28  # of all outputs that a study keeps without having been asked for any
 
 
+@moved_keywords(
+    {
+        "sampling=lw.Sampling": ("cases", "draws", "seed", "fixed"),
+        "analysis=lw.AnalysisSettings": ("method", "dt", "rtol", "atol", "freedom"),
+        "store=lw.StudyFolder": ("resume", "overwrite"),
+        "execution=lw.Execution": ("workers", "chunk", "time_limit", "progress"),
+    }
+)
 def sweep(
     model: Mechanism | str | os.PathLike[str],
     parameters: Mapping[str, Any],
     outputs: Any = None,
     *,
     on: Any = "local",
-    cases: int | None = None,
-    draws: int | None = None,
-    sampling: str | None = None,
-    seed: int | None = None,
-    analysis: str | None = None,
+    sampling: Sampling | None = None,
+    analysis: str | AnalysisSettings | None = None,
     times: ArrayLike | None = None,
-    fixed: Mapping[str, float] | None = None,
-    store: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: Progress | None = None,
-    chunk: int | None = None,
-    workers: int | None = None,
-    time_limit: float | None = None,
-    **settings: Any,
+    store: str | os.PathLike[str] | StudyFolder | None = None,
+    execution: Execution | None = None,
 ) -> Study:
-    """Run many cases of a mechanism, or of a model file, and keep what is asked for of each.
+    """Run many cases of a mechanism, or of a model file, and keep outputs of each.
 
-    `parameters` have lists of values, which form a grid, or distributions such as `lw.normal(1, 0.1)`, which are
-    drawn by `sampling`: "latin" (unless said), "sobol" or "random", with a `seed` (0 unless given). `draws` is how many
-    draws there are at every point of the grid; `cases` how many cases in all, the points of the grid taking turns.
-    `fixed` gives other parameters one value.
+    Main arguments:
 
-    `outputs` are texts: "block.x" is a series, "stroke = max(block.x) - min(block.x)" one number a case; or functions
-    of a case's `Solution`. Unless given, the positions of bodies are kept. `analysis`, `times` and further settings
-    are as `lw.analyse` has them; times are the same for all cases.
+    - `model`: a `Mechanism`, or the path of a model file.
+    - `parameters`: names with lists of values, which form a grid, or with distributions such as `lw.normal(1, 0.1)`,
+      which are drawn.
+    - `outputs`: texts, as "block.x" for a series in time or "stroke = max(block.x) - min(block.x)" for one number a
+      case; functions of a case's `Solution`; or both with names, {"top": "max(block.x)"}. By default the positions of
+      bodies.
+    - `on`: "local" (the default) for this machine, the address of a Dask scheduler as "tcp://host:8786", or a Dask
+      client or cluster.
+    - `sampling`: an `lw.Sampling`, for parameters with distributions.
+    - `analysis`: "kinematic", "dynamic", "static" or "inverse dynamic", or an `lw.AnalysisSettings`; by default that
+      of the model's SYSTEM.
+    - `times`: (T,), growing (s), the same for all cases; by default those of the model's SYSTEM.
 
-    `on` is "local", for this machine's cores (`workers` processes), the address of a Dask scheduler as
-    "tcp://host:8786", or a Dask client or cluster. A case that fails is a row with a reason; so is one that crashes its
-    process, and one that takes more than `time_limit` seconds of CPU time (None: as long as it needs). With `store`, a
-    folder, finished chunks are kept as they come, and `resume=True` goes on from there. `progress` is called with the
-    cases done and all cases.
+    Other arguments:
+
+    - `store`: a folder in which finished cases are kept as they come, or an `lw.StudyFolder`, which can be resumed.
+    - `execution`: an `lw.Execution`: processes, limits of time, progress.
+
+    Returns a `Study`. A case that fails is a row with a reason; so is one that crashes its process. Raises ModelError
+    and NameNotFound for a question that cannot be asked, and LinkwrightError where a scheduler or a folder fails.
+
+    `lw.sweep("crank.mks", {"length": [1.0, 1.1], "mass": lw.normal(2, 0.1)}, "stroke = range(block.x)")`
     """
-    for name in fixed or ():
+    sampling, execution, folder = sampling or Sampling(), execution or Execution(), StudyFolder.of(store)
+    check_settings("sampling", sampling, Sampling)
+    check_settings("execution", execution, Execution)
+    for name in sampling.fixed:
         if name in parameters:
             raise ModelError(f"parameter {name!r} varies and is fixed too; name it in one of parameters and fixed")
-    if store is not None:
-        store = path_text("the folder of a study", store)
-    plan = make_plan(parameters, cases=cases, draws=draws, sampling=sampling, seed=seed, chunk=chunk)
-    task = make_task(model, plan.names, outputs, analysis=analysis, times=times, parameters=fixed, settings=settings)
-    if overwrite and store is None:
-        raise ModelError("overwrite=True needs the folder that the study is in; give store=...")
-    if workers is not None and not _is_local(on):
-        raise ModelError("workers are processes of this machine, on='local'; a scheduler has its own: leave them out")
-    _check(task, plan, outputs, on, workers, store, resume, time_limit)
-    engine = work.make_engine(task)  # what is wrong with the task is told here, once
-    # A scheduler that does not answer, or has the wrong workers, is found out before anything is written.
-    cluster = None if _is_local(on) or (store is not None and kind(Path(store) / DATASET)) else Cluster(on)
-    folder: Store | None = None
+    plan = make_plan(parameters, sampling, execution.chunk)
+    task = make_task(model, plan.names, outputs, analysis=analysis, times=times, parameters=sampling.fixed)
+    _check(task, plan, outputs, on, execution)
+    engine = work.make_engine(task)  # raises what is wrong with the task, once
+    # A scheduler that does not answer, or has the wrong workers, is an error before anything is written.
+    finished = folder is not None and kind(Path(folder.path) / DATASET)
+    cluster = None if _is_local(on) or finished else Cluster(on)
+    kept: Store | None = None
     try:
-        if store is None:
-            return _run(Runner(task, plan, None, progress, limit=time_limit), engine, cluster or on, workers)
-        folder = Store.begin(store, task, plan, resume=resume, overwrite=overwrite, chunked=chunk is not None)
-        study = _finished(folder)
+        if folder is None:
+            return _run(Runner(task, plan, None, execution), engine, cluster or on)
+        how = {"resume": folder.resume, "overwrite": folder.overwrite, "chunked": execution.chunk is not None}
+        kept = Store.begin(folder.path, task, plan, **how)
+        study = _finished(kept)
         if study is None:
-            study = _run(Runner(task, folder.plan, folder, progress, limit=time_limit), engine, cluster or on, workers)
-            _save(study, folder)
-        folder.drop_chunks()
+            study = _run(Runner(task, kept.plan, kept, execution), engine, cluster or on)
+            _save(study, kept)
+        kept.drop_chunks()
         return study
     finally:
         if cluster is not None:
             cluster.close()
-        if folder is not None:
-            folder.release()
+        if kept is not None:
+            kept.release()
 
 
 def _save(study: Study, folder: Store) -> None:
@@ -117,24 +125,15 @@ def _is_local(on: Any) -> bool:
     return isinstance(on, str) and on == "local"
 
 
-def _check(
-    task: Task, plan: Plan, outputs: Any, on: Any, workers: Any, store: Any, resume: bool, time_limit: Any
-) -> None:
-    if resume and store is None:
-        raise ModelError("resume=True needs the folder that the study is in; give store=...")
+def _check(task: Task, plan: Plan, outputs: Any, on: Any, execution: Execution) -> None:
+    if execution.workers is not None and not _is_local(on):
+        raise ModelError("workers are processes of this machine, on='local'; a scheduler has its own: leave them out")
     if isinstance(on, str) and on != "local" and "://" not in on:
-        text = f"on={on!r} is no place to run a study; use 'local', a scheduler's address such as"
-        raise ModelError(f"{text} 'tcp://127.0.0.1:8786', or a Dask client or cluster")
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise ModelError(f"workers is {workers!r}; give a whole number of processes, at least 1")
-    if time_limit is not None:
-        number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
-        if not number or not 0.0 < time_limit < math.inf:
-            raise ModelError(f"time_limit is {time_limit!r}; give seconds of CPU time for a case, more than 0")
-        if task.functions:
-            name = next(iter(task.functions))
-            text = f"the output {name!r} is a function, which stays in this process and cannot be ended there"
-            raise ModelError(f"{text}; leave time_limit out, or write it as a text")
+        raise no_place(on)
+    if execution.time_limit is not None and task.functions:
+        name = next(iter(task.functions))
+        text = f"the output {name!r} is a function, which stays in this process and cannot be ended there"
+        raise ModelError(f"{text}; leave time_limit out, or write it as a text")
     if task.functions and not _is_local(on):
         name = next(iter(task.functions))
         text = f"the output {name!r} is a function, which stays in this process; use on='local', or write it as a text"
@@ -163,13 +162,14 @@ def _finished(kept: Store) -> Study | None:
     return None
 
 
-def _run(runner: Runner, engine: Any, on: Any, workers: int | None) -> Study:
+def _run(runner: Runner, engine: Any, on: Any) -> Study:
     task, plan, store = runner.task, runner.plan, runner.store
+    workers = runner.execution.workers
     started = perf_counter()
     left = runner.left
     local = _is_local(on)
     # A case that could end this process does so once: a study that goes on leaves its cases to others.
-    risky = runner.limit is not None or (store is not None and store.continued)
+    risky = runner.execution.time_limit is not None or (store is not None and store.continued)
     if local and (task.functions or (workers is None and not risky)):
         left = _first_ones(runner, engine, alone=bool(task.functions))
     if left:

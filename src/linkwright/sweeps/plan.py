@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.checks import real_array
+from linkwright.base.checks import real_array, whole_number
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.sweeps.distributions import DISTRIBUTIONS, Distribution
+from linkwright.sweeps.settings import Sampling
 
 SAMPLINGS = ("grid", "latin", "sobol", "random")
 DRAWS = 100  # at every point of the grid, unless said
@@ -59,44 +60,40 @@ class Plan:
         return tuple(n for k, n in enumerate(self.names) if len(self) and np.ptp(self.values[:, k]) > 0.0)
 
 
-def make_plan(
-    parameters: Mapping[str, Any],
-    *,
-    cases: int | None = None,
-    draws: int | None = None,
-    sampling: str | None = None,
-    seed: int | None = None,
-    chunk: int | None = None,
-) -> Plan:
+def make_plan(parameters: Mapping[str, Any], sampling: Sampling | None = None, chunk: int | None = None) -> Plan:
     """The plan of parameters with lists of values, or with distributions.
 
-    Lists make a grid, the last name fastest. Distributions are drawn together: `draws` times, the same draws at every
-    point of the grid; or `cases` is how many cases there are in all, and the points of the grid take turns.
+    Lists make a grid, the last name fastest. Distributions are drawn together: the same draws at every point of the
+    grid, or so many cases in all that the points of the grid take turns. `chunk` cases are computed together.
     """
-    _check(parameters, cases, draws, sampling, seed, chunk)
+    sampling = sampling or Sampling()
+    _check(parameters, sampling)
+    cases, seed, method = sampling.cases, sampling.seed, sampling.method
     lists = {name: _list(name, x) for name, x in parameters.items() if not isinstance(x, Distribution)}
     drawn = {name: x for name, x in parameters.items() if isinstance(x, Distribution)}
     points = math.prod(len(x) for x in lists.values())
-    many = _many(points, bool(lists), bool(drawn), cases, draws)
+    many = _many(points, bool(lists), bool(drawn), cases, sampling.draws)
     _refuse_too_many(many)
     if many != points and not drawn:
         text = f"the lists of this study make a grid of {points} cases, not {cases}; leave cases out, or "
         raise ModelError(text + "draw values, as in lw.uniform(low, high) or lw.choice([...])")
-    if not drawn and sampling not in (None, "grid"):
-        text = f"sampling={sampling!r} is of distributions, and every parameter is a list"
+    if not drawn and method not in (None, "grid"):
+        text = f"the sampling method {method!r} is of distributions, and every parameter is a list"
         raise ModelError(f"{text}; leave sampling out, or draw values, as in lw.uniform(low, high)")
     if not drawn and seed is not None:
         text = f"seed={seed} is of distributions, and every parameter is a list"
         raise ModelError(f"{text}; leave seed out, or draw values, as in lw.uniform(low, high)")
-    if drawn and sampling == "grid":
+    if drawn and method == "grid":
         name = next(iter(drawn))
-        text = f"{name!r} is a distribution, and sampling='grid' takes lists of values; use 'latin', 'sobol' or"
+        text = (
+            f"{name!r} is a distribution, and the sampling method 'grid' takes lists of values; use 'latin', 'sobol' or"
+        )
         raise ModelError(f"{text} 'random', or give a list")
     where = np.arange(many)
     turns = cases is not None and drawn  # else every draw is at every point
     grid_row = where % points if turns else where // (many // points)
     draw_row = where if turns else where % (many // points)
-    way = sampling or "latin"
+    way = method or "latin"
     spread = _spread(way, len(drawn), many if turns else many // points, seed or 0) if drawn else np.zeros((1, 0))
     columns = {}
     indices = np.unravel_index(grid_row, [len(x) for x in lists.values()]) if lists else ()
@@ -180,15 +177,15 @@ def _spread(way: str, dimensions: int, n: int, seed: int) -> Floats:
         return np.asarray(qmc.Sobol(dimensions, scramble=True, seed=generator).random(n))
 
 
-def _check(parameters: Mapping[str, Any], cases: Any, draws: Any, sampling: str | None, seed: Any, chunk: Any) -> None:
+def _check(parameters: Mapping[str, Any], sampling: Sampling) -> None:
     if not isinstance(parameters, Mapping) or not parameters:
         raise ModelError("a study needs parameters that vary, as in {'length': [0.1, 0.2], 'mass': lw.normal(1, 0.1)}")
-    if sampling is not None and sampling not in SAMPLINGS:
-        raise NameNotFound("sampling", str(sampling), list(SAMPLINGS))
-    for name, x, least in (("cases", cases, 1), ("draws", draws, 1), ("chunk", chunk, 1), ("seed", seed, 0)):
-        if x is not None and (isinstance(x, bool) or not isinstance(x, int | np.integer) or x < least):
-            raise ModelError(f"{name} is {x!r}; give a whole number, at least {least}")
-    if cases is not None and draws is not None:
+    if sampling.method is not None and sampling.method not in SAMPLINGS:
+        raise NameNotFound("sampling", str(sampling.method), list(SAMPLINGS))
+    for name, x, least in (("cases", sampling.cases, 1), ("draws", sampling.draws, 1), ("seed", sampling.seed, 0)):
+        if x is not None:
+            whole_number(name, x, least)
+    if sampling.cases is not None and sampling.draws is not None:
         raise ModelError("cases and draws are both given; cases is the number in all, draws that at each grid point")
 
 

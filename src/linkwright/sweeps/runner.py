@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,12 +17,11 @@ from linkwright.sweeps import work
 from linkwright.sweeps.batch import Batch, joined
 from linkwright.sweeps.plan import Plan
 from linkwright.sweeps.pools import Compute, Pool
+from linkwright.sweeps.settings import Execution
 from linkwright.sweeps.slow import SlowCases
 from linkwright.sweeps.store import Store
 from linkwright.sweeps.task import Task
 
-#: Called with how many cases are done, and how many there are.
-Progress = Callable[[int, int], None]
 VERDICTS = 2  # of a scheduler that a case's workers died, before the case is given up
 KILLED = "its workers died again and again: it took them with it, or there was not enough memory"
 _PATIENCE = 5.0  # seconds between looks at a pool from which nothing comes
@@ -42,15 +41,14 @@ class _Piece:
 class Runner:
     """What is done of a study, and what is left to do.
 
-    `compute` is a function that worker processes can import. `limit` is how much CPU time (s) a case may take.
+    `compute` is a function that worker processes can import.
     """
 
     task: Task
     plan: Plan
     store: Store | None = None
-    progress: Progress | None = None
+    execution: Execution = Execution()  # noqa: RUF009  (it cannot be changed)
     compute: Compute = work.compute
-    limit: float | None = None
     batches: dict[int, Batch] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +57,7 @@ class Runner:
         self.loaded = self.done
         self._parts: dict[int, dict[int, Batch]] = {}
         self._seconds: dict[int, float] = {}
-        self._slow = SlowCases(self.limit)
+        self._slow = SlowCases(self.execution.time_limit)
 
     @property
     def done(self) -> int:
@@ -97,7 +95,7 @@ class Runner:
     def _submit(self, pool: Pool, piece: _Piece, running: dict[Future[Any], _Piece]) -> None:
         values = np.array(self.plan.values[piece.start : piece.stop])
         self._slow.begin(piece.start, piece.stop)
-        running[pool.submit(self.compute, self.text, values, self.limit)] = piece
+        running[pool.submit(self.compute, self.text, values, self.execution.time_limit)] = piece
 
     def _take(self, pool: Pool, future: Future[Any], piece: _Piece, ready: deque[_Piece]) -> None:
         self._slow.end(piece.start, piece.stop)
@@ -175,5 +173,5 @@ class Runner:
             raise LinkwrightError(f"{error}{self._advice()}") from error
 
     def _report(self) -> None:
-        if self.progress is not None:
-            self.progress(self.done, len(self.plan))
+        if self.execution.progress is not None:
+            self.execution.progress(self.done, len(self.plan))

@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.checks import path_text, real_array
+from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError, NameNotFound
-from linkwright.mechanism.system import SIMULATION_METHODS, AnalysisKind, System
+from linkwright.mechanism.system import SIMULATION_METHODS
 from linkwright.outputs.language import named
+from linkwright.outputs.question import KINDS, AnalysisSettings, kind_of, times_asked
 
 if TYPE_CHECKING:
     from linkwright.formats.mks.reader import ModelText
-    from linkwright.mechanism.description import Description
     from linkwright.model import Mechanism
     from linkwright.results.solution import Solution
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Output = str | Callable[["Solution"], float]
 #: Settings of analyses and simulations that are plain numbers and words.
 SETTINGS = ("freedom", "method", "rtol", "atol", "dt")
+_WRITTEN = "<the mechanism as a text>"
 _UNNAMED = "<the study's model>"  # in messages of cases, which are the same wherever they are computed
 #: Names that the dataset of a study has for itself.
 TAKEN = ("case", "time", "reason", "ok", "header")
@@ -116,7 +117,7 @@ class Task:
     def of(cls, plain: Any) -> Task:
         """The task of plain data, which may come from a file; functions are left out."""
         try:
-            made = cls(
+            task = cls(
                 _text(plain["model"]),
                 tuple(_text(x) for x in plain["names"]),
                 tuple((_text(name), _text(expression)) for name, expression in plain["outputs"]),
@@ -130,9 +131,9 @@ class Task:
             raise FormatError(f"has no task of a study ({error})") from error
         except (LookupError, TypeError, AttributeError) as error:
             raise FormatError("has no task of a study") from error
-        if made.analysis not in get_args(AnalysisKind):
-            raise NameNotFound("analysis", made.analysis, list(get_args(AnalysisKind)))
-        return made
+        if task.analysis not in KINDS:
+            raise NameNotFound("analysis", task.analysis, list(KINDS))
+        return task
 
     @cached_property
     def digest(self) -> str:
@@ -176,14 +177,11 @@ def make_task(
     names: Sequence[str],
     outputs: Any = None,
     *,
-    analysis: str | None = None,
+    analysis: str | AnalysisSettings | None = None,
     times: ArrayLike | None = None,
     parameters: Mapping[str, float] | None = None,
-    settings: Mapping[str, Any] | None = None,
 ) -> Task:
     """The task of a mechanism or a model file; what the model says fills in what is not given."""
-    from linkwright.model import Mechanism
-
     text = _model(model)
     fixed = {name: float(x) for name, x in (parameters or {}).items()}
     asked: dict[str, Output] = {} if outputs is None else named(outputs)
@@ -193,25 +191,16 @@ def make_task(
     try:
         d = reader.base.description
     except MksError as error:
-        if isinstance(model, Mechanism):
-            raise _unwritten(model.description, error) from error
-        raise
-    system: System = d.system or System()
-    kind = analysis or system.analysis
-    if kind not in get_args(AnalysisKind):
-        raise NameNotFound("analysis", str(kind), list(get_args(AnalysisKind)))
-    when = _times(d.name, d.system, times)
+        raise error if error.file != _WRITTEN else _unwritten(error) from error
+    settings = AnalysisSettings.of(analysis)
+    kind = kind_of(d, settings)
+    when = tuple(times_asked(d, kind, times).tolist())
     if kind == "static" and not reader.base.programs.needs_time:
         when = when[:1]
     if outputs is None:
         expressions = tuple((f"{body}.{x}",) * 2 for body in d.body_names[:_DEFAULT_BODIES] for x in "xyz")
     _check_names(names, (*(name for name, _ in expressions), *functions))
-    chosen = _settings({k: x for k, x in (settings or {}).items() if x is not None})
-    if chosen and kind != "dynamic" and set(chosen) != {"freedom"}:
-        setting = next(name for name in chosen if name != "freedom")
-        raise ModelError(f"{kind} analysis takes no {setting!r}; it is a setting of dynamic analysis", element=d.name)
-    if "freedom" in chosen and kind in ("dynamic", "static"):
-        raise ModelError(f"{kind} analysis takes no 'freedom'; it is a setting of kinematic analysis", element=d.name)
+    chosen = _settings(settings.chosen)
     plain = (text.text, tuple(names), expressions, kind, when, chosen, fixed, text.folder)
     return Task(*plain, functions, reader)
 
@@ -248,30 +237,14 @@ def _model(model: Mechanism | str | os.PathLike[str]) -> ModelText:
         model = load(path)
     d = model.description
     try:
-        return ModelText(write_mks(d), folder=d.folder)
+        return ModelText(write_mks(d), _WRITTEN, d.folder)
     except LinkwrightError as error:
-        raise _unwritten(d, error) from error
+        raise _unwritten(error) from error
 
 
-def _unwritten(d: Description, error: LinkwrightError) -> ModelError:
-    text = f"{d.name!r} cannot be written as a model text, which every worker of a study gets ({error})"
-    return ModelError(f"{text}; give the path of its model file", element=d.name)
-
-
-def _times(name: str, system: System | None, times: ArrayLike | None) -> tuple[float, ...]:
-    from linkwright.constraints.motion import times_of
-
-    if times is None and system is None:
-        raise ModelError(f"{name!r} says no times; give times=..., or a SYSTEM in the model", element=name)
-    asked = system or System()
-    try:
-        points = times_of(asked.start, asked.end, asked.interval) if times is None else real_array("times", times)
-    except (TypeError, ValueError):
-        raise ModelError(f"times are {times!r}; give numbers of seconds") from None
-    points = np.atleast_1d(points)
-    if points.ndim != 1 or not len(points) or not np.isfinite(points).all() or np.any(np.diff(points) <= 0.0):
-        raise ModelError("times of a study are one row of finite numbers that grow; give times=[0.0, 0.1, ...]")
-    return tuple(points.tolist())
+def _unwritten(error: LinkwrightError) -> ModelError:
+    text = f"the mechanism cannot be written as a model text, which every worker of a study gets ({error})"
+    return ModelError(f"{text}; give the path of its model file")
 
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
