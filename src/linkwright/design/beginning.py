@@ -21,6 +21,7 @@ from linkwright.design.recorded import DesignRequest, Recorded, kernel
 from linkwright.design.rows import second_derivatives
 from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel
+from linkwright.mechanism.comparison import parameters_used
 from linkwright.mechanism.elements import Initial
 from linkwright.mechanism.lengths import coordinate_units
 from linkwright.spatial.algebra import Array
@@ -174,15 +175,7 @@ class Beginning:
     @cached_property
     def _moves(self) -> bool:
         """Whether the drawing, or a constraint, knows one of the parameters."""
-        d, free = self.mech.description, set(self.r.free)
-        geometry = ("start_r", "start_p", "ri", "pi", "rj", "pj", "frame_r", "frame_p", "pitch", "gear")
-        bound = any(e.names() & free for (array, _), e in d.bindings.items() if array in geometry)
-        laws = [
-            *(x.law for x in d.drivers),
-            *(x.value for x in d.initial),
-            *(x.length for x in d.ties if hasattr(x, "length")),
-        ]
-        return bound or any(law.names() & free for law in laws)
+        return not parameters_used(self.mech.description, kinematic=True).isdisjoint(self.r.free)
 
     def _compare(self, values: Floats, q: Floats, v: Floats, first: Floats) -> None:
         """The start that differences of two drawings find must be the one that the derivatives tell."""

@@ -205,9 +205,6 @@ def _said(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
             max_nfev=iterations,
         )
         return "" if found.status > 0 else f"it stopped after {iterations} evaluations, before it had converged"
-    limits: dict[str, Any] = {}
-    if e.limits:
-        limits["constraints"] = _constraints(e, solver)
     options: dict[str, Any] = {"maxiter": iterations}
     if solver == "trust-constr":
         options |= {"gtol": tolerance, "xtol": 1e-10}
@@ -221,12 +218,10 @@ def _said(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
         lambda x: e.value(x) / size,
         z,
         jac=lambda x: e.gradient(x) / size,
-        bounds=optimize.Bounds(low, high, keep_feasible=True)
-        if solver == "trust-constr"
-        else list(zip(low, high, strict=True)),
+        bounds=optimize.Bounds(low, high, keep_feasible=True),
         method=solver,
         options=options,
-        **limits,
+        constraints=[_constraint(e, limit) for limit in e.limits],
     )
     if found.success or (solver == "trust-constr" and found.status in (1, 2)):
         return ""
@@ -235,37 +230,16 @@ def _said(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
     return f"the solver stopped early: {str(found.message).strip().rstrip('.').lower()}"
 
 
-def _constraints(e: Evaluations, solver: str) -> Any:
+def _constraint(e: Evaluations, limit: Limit) -> Any:
+    """The limits of one output, as parts of their size."""
     from scipy.optimize import NonlinearConstraint  # type: ignore[import-untyped]
 
-    if solver == "trust-constr":
-        return [
-            NonlinearConstraint(
-                lambda z, n=x.name, s=x.size: e.rows_of(n, z, slopes=False) / s,
-                x.lower / x.size,
-                x.upper / x.size,
-                jac=lambda z, n=x.name, s=x.size: e.rows_of(n, z, slopes=True) / s,
-            )
-            for x in e.limits
-        ]
-    found = []
-    for x in e.limits:
-        if x.lower == x.upper:
-            found.append(_row(e, x, "eq", 1.0, x.lower))
-            continue
-        if np.isfinite(x.lower):
-            found.append(_row(e, x, "ineq", 1.0, x.lower))
-        if np.isfinite(x.upper):
-            found.append(_row(e, x, "ineq", -1.0, x.upper))
-    return found
-
-
-def _row(e: Evaluations, x: Limit, kind: str, sign: float, at: float) -> dict[str, Any]:
-    return {
-        "type": kind,
-        "fun": lambda z: sign * (e.rows_of(x.name, z, slopes=False) - at) / x.size,
-        "jac": lambda z: sign * e.rows_of(x.name, z, slopes=True) / x.size,
-    }
+    return NonlinearConstraint(
+        lambda z: e.rows_of(limit.name, z, slopes=False) / limit.size,
+        limit.lower / limit.size,
+        limit.upper / limit.size,
+        jac=lambda z: e.rows_of(limit.name, z, slopes=True) / limit.size,
+    )
 
 
 def _optimum(e: Evaluations, first: Point, solver: str, message: str, maximise: bool, seconds: float) -> Optimum:

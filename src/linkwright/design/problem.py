@@ -13,6 +13,7 @@ from linkwright.base.checks import path_text
 from linkwright.base.types import Floats
 from linkwright.design.rows import Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.comparison import parameters_used
 from linkwright.mechanism.description import Description
 from linkwright.model import Mechanism
 from linkwright.outputs.derivatives import Answer, Outputs, Rows
@@ -139,7 +140,7 @@ def _check_parameters(mech: Mechanism, names: Sequence[str], outputs: Outputs) -
     for name in names:
         if name not in d.parameters:
             raise NameNotFound("parameter", str(name), list(d.parameters))
-    used = used_parameters(d) | {x for output in outputs.list for x in output.names}
+    used = parameters_used(d) | {x for output in outputs.list for x in output.names}
     for name in names:
         if name not in used:
             raise ModelError(
@@ -147,25 +148,6 @@ def _check_parameters(mech: Mechanism, names: Sequence[str], outputs: Outputs) -
                 "the file is read, or is it for drawing alone?",
                 element=name,
             )
-
-
-def used_parameters(d: Description) -> set[str]:
-    """The parameters that numbers or laws of a mechanism depend on."""
-    from linkwright.mechanism.elements import laws_of
-
-    found: set[str] = set()
-    for expression in d.bindings.values():
-        found |= expression.names()
-    for law in (
-        *(x for e in d.elements for x in laws_of(e)),
-        *(x.law for x in d.drivers),
-        *(x.value for x in d.initial),
-    ):
-        found |= law.names()
-    for tie in d.ties:
-        length = getattr(tie, "length", None)
-        found |= length.names() if length is not None else set()
-    return found & d.parameters.keys()
 
 
 def as_mapping(parameters: Any) -> Mapping[str, Any]:

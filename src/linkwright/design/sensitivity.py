@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.keywords import moved_keywords
 from linkwright.base.types import Floats
-from linkwright.design.problem import Problem, mechanism_of, used_parameters
+from linkwright.design.problem import Problem, mechanism_of
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism.comparison import parameters_used
 from linkwright.outputs.derivatives import Answer, Outputs
 from linkwright.outputs.language import named
 from linkwright.outputs.question import AnalysisSettings
@@ -132,7 +133,7 @@ def sensitivities(
         raise ModelError(f"order is 1 or 2, not {order!r}")
     asked = Outputs(mech.description, named(outputs))
     if parameters is None:
-        used = used_parameters(mech.description)
+        used = parameters_used(mech.description)
         parameters = [name for name in mech.parameters if name in used]
     problem = Problem(mech, parameters, asked, analysis=analysis, times=times, mode=mode)
     rows, answers = problem.answers(problem.start, order)

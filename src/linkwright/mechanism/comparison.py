@@ -7,10 +7,21 @@ from typing import Any
 import numpy as np
 
 from linkwright.mechanism.description import BODY_ARRAYS, JOINT_ARRAYS, LIMITS, Description
+from linkwright.mechanism.elements import Rod, laws_of
 from linkwright.mechanism.system import System
 
 #: What changes a prescribed motion, or where something of it is looked at.
 GEOMETRY = ("ri", "pi", "rj", "pj", "pitch", "gear", "frame_r", "frame_p", "start_r", "start_p")
+
+
+def parameters_used(d: Description, *, kinematic: bool = False) -> set[str]:
+    """The parameters that numbers and laws of a mechanism depend on; those of its prescribed motion alone, if asked."""
+    laws = [x for (array, _), x in d.bindings.items() if (array in GEOMETRY if kinematic else array not in LIMITS)]
+    laws += [driver.law for driver in d.drivers] + [tie.length for tie in d.ties if isinstance(tie, Rod)]
+    laws += [x.value for x in d.initial]
+    if not kinematic:
+        laws += [law for element in d.elements for law in laws_of(element)]
+    return {name for law in laws for name in law.names()} & d.parameters.keys()
 
 
 def alike(one: Description, other: Description, *, kinematic: bool = False) -> bool:

@@ -22,7 +22,7 @@ from linkwright.errors import FormatError, LinkwrightError
 from linkwright.results import superblock
 from linkwright.results.netcdf import netcdf_bytes
 from linkwright.results.storage import Stored
-from linkwright.sweeps.batch import MISSING, Batch
+from linkwright.sweeps.batch import MISSING, Batch, joined
 from linkwright.sweeps.manifest import FORMAT, VERSION, plan_of
 from linkwright.sweeps.plan import Plan
 from linkwright.sweeps.task import Task
@@ -35,21 +35,13 @@ _AGAIN = "write it again with Study.save"
 
 def gathered(task: Task, plan: Plan, batches: Mapping[int, Batch]) -> Batch:
     """All cases in their order; those of chunks that are not there are failures with a reason."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    for batch in batches.values():
-        for name, x in batch.arrays.items():
-            if len(x.shape[1:]) >= len(shapes.get(name, ())):
-                shapes[name] = x.shape[1:]
-    names = [*task.all_outputs, *(name for name in shapes if name not in task.all_outputs)]
-    arrays = {name: np.full((len(plan), *shapes.get(name, ())), np.nan) for name in names}
-    reasons = [MISSING] * len(plan)
-    for index, batch in batches.items():
+    parts = []
+    for index in range(plan.chunks):
         part = plan.part(index)
-        reasons[part] = batch.reasons
-        for name, x in batch.arrays.items():
-            if x.shape[1:] == shapes[name]:
-                arrays[name][part] = x
-    return Batch(arrays, reasons)
+        parts.append(batches.get(index) or Batch({}, [MISSING] * (part.stop - part.start)))
+    batch = joined(parts)
+    arrays = {name: np.full(len(plan), np.nan) for name in task.all_outputs}
+    return Batch({**arrays, **batch.arrays}, batch.reasons)
 
 
 def dataset(task: Task, plan: Plan, batch: Batch) -> xarray.Dataset:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,153 +18,112 @@ from linkwright.errors import ModelError, NameNotFound
 _LEAST = 2.0**-53  # probabilities of 0 and 1 are as close to these as doubles tell
 
 
+@dataclass(frozen=True)
 class Distribution:
-    """How a parameter varies; made by `lw.normal`, `lw.uniform` and their sisters."""
+    """How a parameter varies; made by `lw.normal`, `lw.uniform` and their sisters.
 
-    def at(self, probability: Floats) -> Floats:
-        """The values under which these parts of all values lie."""
-        raise NotImplementedError
+    `at` gives the values under which given parts of all values lie.
+    """
+
+    name: str
+    numbers: tuple[Any, ...]
+    at: Callable[[Floats], Floats] = field(repr=False, compare=False)
 
     def plain(self) -> list[Any]:
         """Name and numbers, as JSON has them."""
-        return [type(self).__name__.lower(), *(getattr(self, f.name) for f in fields(self))]  # type: ignore[arg-type]
+        return [self.name, *self.numbers]
 
     def __str__(self) -> str:
-        name, *numbers = self.plain()
-        shown = [x for x in numbers if x is not None]
+        shown = [x for x in self.numbers if x is not None]
         flat = [y for x in shown for y in (x if isinstance(x, tuple) else (x,))]
-        return f"{name}({', '.join(f'{x:g}' for x in flat)})"
+        return f"{self.name}({', '.join(f'{x:g}' for x in flat)})"
 
-
-@dataclass(frozen=True)
-class Normal(Distribution):
-    """The bell, cut off outside `low` and `high` where they are given."""
-
-    mean: float
-    deviation: float
-    low: float | None = None
-    high: float | None = None
-
-    def at(self, probability: Floats) -> Floats:
-        from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # SciPy has no types
-
-        first = 0.0 if self.low is None else float(ndtr((self.low - self.mean) / self.deviation))
-        last = 1.0 if self.high is None else float(ndtr((self.high - self.mean) / self.deviation))
-        if last - first < 1e-12:
-            text = f"{self}: its limits cut off all but a part of 1e-12 of it; move the mean between them"
-            raise ModelError(text)
-        part = np.clip(first + (last - first) * probability, _LEAST, 1.0 - _LEAST)
-        found = self.mean + self.deviation * np.asarray(ndtri(part))
-        low = -math.inf if self.low is None else self.low
-        return np.clip(found, low, math.inf if self.high is None else self.high)
-
-
-@dataclass(frozen=True)
-class Lognormal(Distribution):
-    """Its logarithm is normal."""
-
-    median: float
-    sigma: float
-
-    def at(self, probability: Floats) -> Floats:
-        from scipy.special import ndtri
-
-        return np.asarray(self.median * np.exp(self.sigma * ndtri(np.clip(probability, _LEAST, 1.0 - _LEAST))))
-
-
-@dataclass(frozen=True)
-class Uniform(Distribution):
-    """Any value between two, alike."""
-
-    low: float
-    high: float
-
-    def at(self, probability: Floats) -> Floats:
-        return self.low + (self.high - self.low) * probability
-
-
-@dataclass(frozen=True)
-class Loguniform(Distribution):
-    """Any value between two positive ones, its logarithm alike."""
-
-    low: float
-    high: float
-
-    def at(self, probability: Floats) -> Floats:
-        return np.asarray(self.low * (self.high / self.low) ** probability)
-
-
-@dataclass(frozen=True)
-class Triangular(Distribution):
-    """Between two values, one in between the likeliest."""
-
-    low: float
-    mode: float
-    high: float
-
-    def at(self, probability: Floats) -> Floats:
-        wide, up, down = self.high - self.low, self.mode - self.low, self.high - self.mode
-        rising = self.low + np.sqrt(probability * wide * up)
-        falling = self.high - np.sqrt((1.0 - probability) * wide * down)
-        return np.where(probability * wide < up, rising, falling)
-
-
-@dataclass(frozen=True)
-class Choice(Distribution):
-    """One of some values, each as often."""
-
-    values: tuple[float, ...]
-
-    def at(self, probability: Floats) -> Floats:
-        n = len(self.values)
-        found: Floats = np.asarray(self.values)[np.minimum((probability * n).astype(int), n - 1)]
-        return found
+    def refuse(self, wrong: bool, why: str) -> None:
+        """An error if its numbers are wrong."""
+        if wrong:
+            raise ModelError(f"{self}: {why}; give {self.name}({DISTRIBUTIONS[self.name][1]})")
 
 
 def normal(mean: float, deviation: float, low: float | None = None, high: float | None = None) -> Distribution:
     """Values around a mean with a standard deviation; cut off outside `low` and `high` where they are given."""
-    made = Normal(*_numbers("normal", mean, deviation), *(_limit("normal", x) for x in (low, high)))
-    _refuse(not made.deviation > 0.0, made, "the deviation is not positive")
-    _refuse(made.low is not None and made.high is not None and made.low >= made.high, made, "low is not below high")
-    made.at(np.array([0.5]))
-    return made
+    mean, deviation = _numbers("normal", mean, deviation)
+    low, high = (None if x is None else _numbers("normal", x)[0] for x in (low, high))
+    least, most = (-math.inf if low is None else low), (math.inf if high is None else high)
+
+    def at(probability: Floats) -> Floats:
+        from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # SciPy has no types
+
+        first, last = (float(ndtr((x - mean) / deviation)) for x in (least, most))
+        if last - first < 1e-12:
+            text = f"{law}: its limits cut off all but a part of 1e-12 of it; move the mean between them"
+            raise ModelError(text)
+        part = np.clip(first + (last - first) * probability, _LEAST, 1.0 - _LEAST)
+        return np.clip(mean + deviation * np.asarray(ndtri(part)), least, most)
+
+    law = Distribution("normal", (mean, deviation, low, high), at)
+    law.refuse(not deviation > 0.0, "the deviation is not positive")
+    law.refuse(not least < most, "low is not below high")
+    at(np.array([0.5]))
+    return law
 
 
 def lognormal(median: float, sigma: float) -> Distribution:
     """Positive values around a median, whose logarithms have the standard deviation sigma."""
-    made = Lognormal(*_numbers("lognormal", median, sigma))
-    _refuse(not made.median > 0.0, made, "the median is not positive")
-    _refuse(not made.sigma > 0.0, made, "sigma is not positive")
-    return made
+    median, sigma = _numbers("lognormal", median, sigma)
+
+    def at(probability: Floats) -> Floats:
+        from scipy.special import ndtri
+
+        return np.asarray(median * np.exp(sigma * ndtri(np.clip(probability, _LEAST, 1.0 - _LEAST))))
+
+    law = Distribution("lognormal", (median, sigma), at)
+    law.refuse(not median > 0.0, "the median is not positive")
+    law.refuse(not sigma > 0.0, "sigma is not positive")
+    return law
 
 
 def uniform(low: float, high: float) -> Distribution:
     """Any value between two, each as likely."""
-    made = Uniform(*_numbers("uniform", low, high))
-    _refuse(not made.low < made.high, made, "low is not below high")
-    return made
+    low, high = _numbers("uniform", low, high)
+    law = Distribution("uniform", (low, high), lambda probability: low + (high - low) * probability)
+    law.refuse(not low < high, "low is not below high")
+    return law
 
 
 def loguniform(low: float, high: float) -> Distribution:
     """Any value between two positive ones, every order of magnitude as likely."""
-    made = Loguniform(*_numbers("loguniform", low, high))
-    _refuse(not 0.0 < made.low < made.high, made, "low is not between zero and high")
-    return made
+    low, high = _numbers("loguniform", low, high)
+    law = Distribution("loguniform", (low, high), lambda probability: np.asarray(low * (high / low) ** probability))
+    law.refuse(not 0.0 < low < high, "low is not between zero and high")
+    return law
 
 
 def triangular(low: float, mode: float, high: float) -> Distribution:
     """Values between two, one in between the likeliest."""
-    made = Triangular(*_numbers("triangular", low, mode, high))
-    _refuse(not (made.low <= made.mode <= made.high and made.low < made.high), made, "they are not in ascending order")
-    return made
+    low, mode, high = _numbers("triangular", low, mode, high)
+
+    def at(probability: Floats) -> Floats:
+        wide, up, down = high - low, mode - low, high - mode
+        rising = low + np.sqrt(probability * wide * up)
+        falling = high - np.sqrt((1.0 - probability) * wide * down)
+        return np.where(probability * wide < up, rising, falling)
+
+    law = Distribution("triangular", (low, mode, high), at)
+    law.refuse(not (low <= mode <= high and low < high), "they are not in ascending order")
+    return law
 
 
 def choice(values: Sequence[float]) -> Distribution:
     """One of some values, each as likely; a plain list in a study is a grid, with every value in turn."""
-    found = _numbers("choice", *values)
-    if not found:
+    choices = _numbers("choice", *values)
+    if not choices:
         raise ModelError("choice() has nothing to choose from; give some values")
-    return Choice(found)
+
+    def at(probability: Floats) -> Floats:
+        n = len(choices)
+        return np.asarray(np.asarray(choices)[np.minimum((probability * n).astype(int), n - 1)])
+
+    return Distribution("choice", (choices,), at)
 
 
 DISTRIBUTIONS: dict[str, tuple[Callable[..., Distribution], str]] = {
@@ -188,24 +147,14 @@ def distribution(name: str, numbers: Sequence[float]) -> Distribution:
         raise ModelError(f"{name} takes {name}({takes}), not {len(numbers)} numbers") from None
 
 
-def _refuse(wrong: bool, made: Distribution, why: str) -> None:
-    if wrong:
-        name = type(made).__name__.lower()
-        raise ModelError(f"{made}: {why}; give {name}({DISTRIBUTIONS[name][1]})")
-
-
-def _numbers(name: str, *given: Any) -> tuple[float, ...]:
-    found = []
-    for x in given:
+def _numbers(name: str, *values: Any) -> tuple[float, ...]:
+    numbers = []
+    for x in values:
         try:
             number = float(x)
         except (TypeError, ValueError):
             number = math.nan
         if not math.isfinite(number):
             raise ModelError(f"{name}: {x!r} is no finite number; give {name}({DISTRIBUTIONS[name][1]})")
-        found.append(number)
-    return tuple(found)
-
-
-def _limit(name: str, given: Any) -> float | None:
-    return None if given is None else _numbers(name, given)[0]
+        numbers.append(number)
+    return tuple(numbers)

@@ -94,9 +94,7 @@ class Dynamic:
             left = np.setdiff1d(left, rows)
         for row in left.tolist():
             try:
-                if not cases.possible[row]:
-                    self.model.task.mechanism(cases.values[row])  # its reader says best what is wrong
-                found[row] = self.model.mechanism(cases.values[row]).initial_state(t=self.settings.start)
+                found[row] = self.model.case(cases, row).initial_state(t=self.settings.start)
             except LinkwrightError as error:
                 reasons[row] = sentence(error)
         rows = np.array(sorted(found), dtype=np.int64)

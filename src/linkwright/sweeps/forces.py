@@ -30,9 +30,7 @@ def add_forces(model: StudyModel, motions: Motions, names: tuple[str, ...]) -> N
             states = (np.ascontiguousarray(x[:points, k]) for x in motions.states)
             solution = Solution.of_states(d, time.copy(), *states, **how, mechanism=mech)  # type: ignore[arg-type]
         else:
-            order = ("position", "orientation", "velocity", "angular_velocity", "acceleration", "angular_acceleration")
-            arrays = [motions.bodies[name][:points, k] for name in order]
-            assert set(order) == set(QUANTITIES)
+            arrays = [motions.bodies[name][:points, k] for name in QUANTITIES]
             none = np.zeros(points, np.int64)
             solution = Solution.of(d, time, *arrays, **how, iterations=none)  # type: ignore[arg-type]
         found, notes = forces(mech, solution, np.zeros((points, mech.nv)))

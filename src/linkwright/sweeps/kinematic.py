@@ -45,6 +45,5 @@ class Kinematic:
 
     def _start(self, cases: Cases, k: int) -> Floats:
         """The initial state of a case."""
-        values = cases.values[k].tolist()
-        mech = self.model.mechanism(values) if cases.possible[k] else self.model.task.mechanism(values)
+        mech = self.model.case(cases, k)
         return start_state(Equations(at_initial_state(mech, float(self.times[0]))[0]))

@@ -12,9 +12,8 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.mechanism.comparison import GEOMETRY, alike
-from linkwright.mechanism.description import LIMITS, Description
-from linkwright.mechanism.elements import Rod, laws_of
+from linkwright.mechanism.cases import Cases
+from linkwright.mechanism.comparison import alike, parameters_used
 from linkwright.mechanism.system import System
 from linkwright.model import Mechanism
 from linkwright.sweeps.task import Task
@@ -45,6 +44,11 @@ class StudyModel:
             return self.task.mechanism(values)
         given = np.asarray(values, float).tolist()
         return self.base.with_parameters(**dict(zip(self.names, given, strict=True)))
+
+    def case(self, cases: Cases, row: int) -> Mechanism:
+        """The mechanism of one of some cases; the reader says best why an impossible one cannot be."""
+        values = cases.values[row]
+        return self.mechanism(values) if cases.possible[row] else self.task.mechanism(values)
 
     def solution(self, values: Sequence[float] | Floats, times: Floats) -> Solution:
         """One case, as `lw.analyse` does it."""
@@ -78,7 +82,7 @@ class StudyModel:
         """An error for a swept parameter that changes nothing; outputs use those in `used` themselves."""
         if functions:
             return
-        touched = _touched(self.base.description, self.task.analysis)
+        touched = parameters_used(self.base.description, kinematic=self.task.analysis == "kinematic")
         for name, swept in zip(self.task.names, self.names, strict=True):
             if swept not in touched and swept not in used and not self._changes_something(swept):
                 text = f"the parameter {name!r} changes nothing in a {self.task.analysis} analysis of "
@@ -115,19 +119,3 @@ class StudyModel:
         for part in _AROUND:
             rows.append([own[n] + (part * (abs(own[n]) or 1.0) if n in names else 0.0) for n in self.names])
         return rows
-
-
-def _touched(d: Description, analysis: str) -> set[str]:
-    """The parameters that the numbers of an analysis depend on."""
-    kinematic = analysis == "kinematic"
-    names: set[str] = set()
-    for (array, _), expression in d.bindings.items():
-        if array in GEOMETRY if kinematic else array not in LIMITS:
-            names |= expression.names()
-    laws = [driver.law for driver in d.drivers] + [tie.length for tie in d.ties if isinstance(tie, Rod)]
-    laws += [x.value for x in d.initial]
-    if not kinematic:
-        laws += [law for element in d.elements for law in laws_of(element)]
-    for law in laws:
-        names |= law.names()
-    return names

@@ -14,7 +14,7 @@ import numpy as np
 from linkwright.base.locks import Lock
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.batch import Batch, joined
+from linkwright.sweeps.batch import Batch, joined, sentence
 from linkwright.sweeps.task import Task
 from linkwright.tape.preparing import preparing
 
@@ -64,14 +64,14 @@ def answer(engine: Any, values: Floats) -> dict[str, Any]:
 def run_cases(engine: Any, values: Floats) -> Batch:
     """The batch of these cases; where an engine fails on all of them together, those it fails on alone are rows."""
     try:
-        found = engine.run(values)
-        return Batch(dict(found.arrays), list(found.reasons))
+        batch: Batch = engine.run(values)
+        return batch
     except MemoryError as error:
         reason = f"there was not enough memory for it ({error})".replace(" ()", "")
     except LinkwrightError as error:
-        reason = " ".join(str(error).split())
+        reason = sentence(error)
     except Exception as error:  # of one case, whatever it is, it must not take the others with it
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        reason = f"{type(error).__name__}: {sentence(error)}"
     if len(values) == 1:
         return Batch({}, [reason or "failed"])
     half = len(values) // 2
