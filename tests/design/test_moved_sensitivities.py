@@ -84,7 +84,7 @@ def test_an_equilibrium_has_the_derivatives_of_its_balance(tmp_path) -> None:
 def test_a_start_that_follows_a_drawing_alone_is_refused(tmp_path) -> None:
     text = OSCILLATOR.replace("INITIAL (slide.shift = start, slide.rate = 2*start);", "")
     text = text.replace("BODY block (", "BODY block (origin = (start, 0, 0), ")
-    with pytest.raises(ModelError, match="'start' moves where the motion begins"):
+    with pytest.raises(ModelError, match="'start' moves the initial state"):
         lw.sensitivities(loaded(text, tmp_path), "final(slide.shift)", "start", analysis=lw.AnalysisSettings(dt=0.01))
 
 

@@ -106,7 +106,7 @@ def test_how_it_ended_is_told_of_the_start_that_led_to_the_best(tmp_path, monkey
         evaluations.at(evaluations.space.place(np.array([150.0])) if runs[-1] == leads else z, slopes=True)
         return "it gave up" if runs[-1] == fails else ""
 
-    monkeypatch.setattr(room, "_said", said)
+    monkeypatch.setattr(room, "_minimised", said)
     for leads, fails in ((1, 1), (1, 2)):
         runs.clear()
         found = lw.optimise(
@@ -149,7 +149,7 @@ def test_a_spring_is_tuned_through_a_simulation(tmp_path) -> None:
         ("pen.x", {"crank": (1, 2)}, {}, "is a number at every time"),
         ("max(pen.x)", {"crank": (2, 1)}, {}, "the bounds of parameter 'crank' are 2 and 1"),
         ("max(pen.x)", {"crank": 3.0}, {}, "give .lower, upper."),
-        ("max(pen.x)", {"crank": (20, 30)}, {}, "nothing to begin with at crank = 20"),
+        ("max(pen.x)", {"crank": (20, 30)}, {}, "the start crank = 20 cannot be evaluated"),
         ("log(min(pen.x) - 100)", {"crank": (0.5, 1.2)}, {}, "has no finite value"),
         ("max(pen.x)", {"crnk": (0.5, 1.2)}, {}, "did you mean 'crank'"),
         ("max(pen.x)", {"crank": (0.5, 1.2)}, {"constraints": {"max(pen.y)": (5, 4)}}, "must not be greater"),

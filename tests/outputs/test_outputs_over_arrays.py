@@ -79,7 +79,7 @@ def test_numbers_of_a_failed_case_are_nan_and_its_series_stays(description, moti
         ("max()", "the output 'x'"),
         ("d1.force", "is a force, which this analysis does not compute"),
         ("block", "'block' alone is no number; name one of its quantities, as in block.x"),
-        ("distance(block)", "between two bodies or triads"),
+        ("distance(block)", "between two bodies or frames"),
         ("distance(block, pend9)", "pend9"),
         ("__import__('os')", "is no expression"),
         ("(1, 2)", "is no expression, at ', 2)'"),

@@ -9,7 +9,7 @@ from scipy import stats
 import linkwright as lw
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.sweeps.distributions import Distribution
-from linkwright.sweeps.plan import make_plan, told
+from linkwright.sweeps.plan import make_plan, plan_text
 
 
 def test_lists_form_a_grid_with_the_last_name_fastest() -> None:
@@ -80,7 +80,7 @@ def test_chunks_are_the_plans_and_cover_all_cases() -> None:
 
 
 def test_a_plan_is_told_in_words() -> None:
-    text = told(make_plan({"a": [1, 2], "m": lw.normal(1, 0.1)}, lw.Sampling("sobol", draws=3, seed=5)))
+    text = plan_text(make_plan({"a": [1, 2], "m": lw.normal(1, 0.1)}, lw.Sampling("sobol", draws=3, seed=5)))
     assert text == "6 cases: a: 2 values 1 … 2; m ~ normal(1, 0.1), drawn by Sobol's sequence, seed 5"
 
 

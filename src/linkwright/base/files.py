@@ -135,6 +135,14 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(staging, ignore_errors=True)
 
 
+def move_aside(path: Path, ending: str) -> None:
+    """Give a file that is in the way its name with this ending, in the place of an older one."""
+    try:
+        os.replace(path, path.with_name(f"{path.name}{ending}"))
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
 def write_bytes(path: str | os.PathLike[str], content: bytes | memoryview, *, links: bool = True) -> None:
     """Write a file whole or not at all; `links` as of `atomic_file`."""
     with atomic_file(path, links=links) as file:

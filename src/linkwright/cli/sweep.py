@@ -84,7 +84,7 @@ def sweep(
     """
     import linkwright as lw
     from linkwright.sweeps.launch import folder_of
-    from linkwright.sweeps.plan import make_plan, told
+    from linkwright.sweeps.plan import make_plan, plan_text
 
     parameters = _parameters(model, set_, sample)
     drawn = lw.Sampling(sampling, draws, cases, seed)
@@ -94,7 +94,7 @@ def sweep(
     # Of a lost connection Dask logs pages; that it is lost is told in a line here.
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
     screen = console()
-    screen.print(told(plan), soft_wrap=True)
+    screen.print(plan_text(plan), soft_wrap=True)
     started = perf_counter()
     done = [0, len(plan)]
     with warnings.catch_warnings(), _Bar(screen, done) as bar:

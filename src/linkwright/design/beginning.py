@@ -1,4 +1,4 @@
-r"""How the state at which a motion begins changes with the parameters.
+r"""How the initial state of a motion changes with the parameters.
 
 q solves the constraints and the initial places that are given. v is the least that has the initial rates, shifts as
 parts of the mechanism's length scale. Both come by steps with a constant inverse, each of which makes one more order
@@ -86,7 +86,7 @@ class Conditioned:
         return np.concatenate([here, weights * pulled(zero, here, p, multipliers)[1]]) + 0.0 * p[0]
 
 
-class Beginning:
+class InitialState:
     """q and v at the start as functions of p."""
 
     def __init__(self, mech: Mechanism, recorded: Recorded, t: float) -> None:
@@ -111,7 +111,7 @@ class Beginning:
         return q, v, first, second_derivatives(jacobian, 0, *state)
 
     def _found(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Where motion begins, and the weights of the least rates; anew only where a parameter moves it."""
+        """The initial state, and the weights of the least rates; anew only where a parameter moves it."""
         if self._kept is None or (self._moves and not np.array_equal(values, self._kept[0])):
             mech = self._at(values)
             q, v = mech.initial_state(t=self.t)
@@ -188,13 +188,13 @@ class Beginning:
                 moved = values.copy()
                 moved[k] += sign * step
                 ends.append(np.concatenate(self._at(moved).initial_state(t=self.t)))
-            found = (ends[0] - ends[1]) / (2.0 * step)
-            size = max(float(np.abs(x / units).max(initial=0.0)) for x in (found, first[:, k]))
+            difference = (ends[0] - ends[1]) / (2.0 * step)
+            size = max(float(np.abs(x / units).max(initial=0.0)) for x in (difference, first[:, k]))
             # What rounding of the states makes of differences is none.
             rounding = 1e-12 * max(1.0, float(np.abs(ends[0] / units).max(initial=0.0))) / step
-            if float(np.abs((found - first[:, k]) / units).max(initial=0.0)) > AGREES * size + rounding:
+            if float(np.abs((difference - first[:, k]) / units).max(initial=0.0)) > AGREES * size + rounding:
                 raise ModelError(
-                    f"parameter {name!r} moves where the motion begins, and the initial conditions do not tell how; "
+                    f"parameter {name!r} moves the initial state, and the initial conditions do not determine how; "
                     "give INITIAL values for what can move freely",
                     element=name,
                 )

@@ -1,6 +1,6 @@
 r"""Derivatives of simulated motion, through a fixed-step method: exact for the numbers that it computes.
 
-Forward: tangents of the state are taken along with every step, all parameters side by side. In reverse: the states are
+Forward: tangents of the state are taken along with every step, all parameters in a batch. In reverse: the states are
 kept, and the adjoints of the outputs go back through the steps, at a cost that does not grow with the parameters.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
-from linkwright.design.beginning import Beginning
+from linkwright.design.beginning import InitialState
 from linkwright.design.recorded import DesignRequest, Recorded, kernel
 from linkwright.design.rows import Undefined, second_derivatives
 from linkwright.design.straight import StraightParts
@@ -56,23 +56,23 @@ class Dynamic:
         if dt is not None and not 0.0 < dt < np.inf:
             raise ModelError(f"dt must be a number greater than zero, not {dt!r}")
         if len(times) < 2 or not (np.diff(times) > 0).all():
-            raise ModelError("a simulation needs a beginning and an end; give times=... that increase")
+            raise ModelError("a simulation needs two times or more; give times=... that increase")
         self.mech, self.names, self.series, self.times = mech, tuple(names), series, times
         self.labels, self.method, self.dt = tuple(labels), method, dt
         self.recorded = Recorded(mech, names)
         self.parts = StraightParts(mech.programs, free=self.names)
-        self.beginning = Beginning(mech, self.recorded, float(times[0]))
+        self.initial_state = InitialState(mech, self.recorded, float(times[0]))
 
     def __call__(self, values: Floats, order: int) -> Rows:
         if self.dt is None:
             self.dt = self._chosen(values)
         run = self._begun(values, order)
-        kept = [self._rows(run, float(self.times[0]))]
+        rows = [self._rows(run, float(self.times[0]))]
         for t0, t1 in zip(self.times[:-1], self.times[1:], strict=True):
             self._advance(run, float(t0), float(t1), self.dt)
-            kept.append(self._rows(run, float(t1)))
-        found = [np.array(x) for x in zip(*kept, strict=True)]
-        return Rows(self.times, *found)
+            rows.append(self._rows(run, float(t1)))
+        stacked = [np.array(x) for x in zip(*rows, strict=True)]
+        return Rows(self.times, *stacked)
 
     def _chosen(self, values: Floats) -> float:
         """A step at which half of it changes no row by more than a small part."""
@@ -95,12 +95,12 @@ class Dynamic:
     # -- the state and its tangents -------------------------------------------------------------------------
     def _begun(self, values: Floats, order: int, *, only_start: bool = False) -> _Run:
         try:
-            q, v, *slopes = self.beginning.at(values, order)
+            q, v, *slopes = self.initial_state.at(values, order)
         except AssemblyError as error:
             raise Undefined(str(error)) from None
         run = _Run(values, order, [q, v], [(x[: len(q)], x[len(q) :]) for x in slopes])
         if not only_start:
-            self._push(run, "begin", [np.array(self.times[0]), np.zeros(self.mech.nv)])
+            self._push(run, "initial acceleration", [np.array(self.times[0]), np.zeros(self.mech.nv)])
         return run
 
     def _advance(self, run: _Run, t0: float, t1: float, dt: float) -> None:
@@ -110,31 +110,31 @@ class Dynamic:
         _refuse_lost(run.state, worst, t1)
 
     def _push(self, run: _Run, name: str, others: list[Floats]) -> float:
-        """Take the state through a program, with its tangents; how open the loops were."""
+        """Take the state through a program, with its tangents; the gap of the loops."""
         k = len(run.values)
-        given = [*run.state[:2], *others, run.values]
+        inputs = [*run.state[:2], *others, run.values]
         still = [np.zeros(np.shape(x)) for x in others]
         if run.order == 0:
-            found = self._program(name, 0)(*given)
-            run.state = [np.asarray(x) for x in found[:3]]
-            return float(found[3][0]) if len(found) > 3 else 0.0
+            after = self._program(name, 0)(*inputs)
+            run.state = [np.asarray(x) for x in after[:3]]
+            return float(after[3][0]) if len(after) > 3 else 0.0
         if run.order == 1:
             tangents = [*run.first[:2], *(np.zeros((k, *x.shape)) for x in still), np.eye(k)]
-            found = self._program(name, 1)(*given, *tangents)
-            own = len(found) // 2
-            run.first = [np.ascontiguousarray(x) for x in found[own : own + 3]]
+            after = self._program(name, 1)(*inputs, *tangents)
+            count = len(after) // 2
+            run.first = [np.ascontiguousarray(x) for x in after[count : count + 3]]
         else:
             one, other = run.pairs
             zero = [np.zeros((len(one), *x.shape)) for x in still]
             eye = np.eye(k)
             directions = [[*(x[i] for x in run.first[:2]), *zero, eye[i]] for i in (one, other)]
             mixed = [*run.second[:2], *zero, np.zeros((len(one), k))]
-            found = self._program(name, 2)(*given, *directions[0], *directions[1], *mixed)
-            own = len(found) // 4
-            run.first = [np.ascontiguousarray(x[run.same]) for x in found[own : own + 3]]
-            run.second = [np.ascontiguousarray(x) for x in found[3 * own : 3 * own + 3]]
-        run.state = [np.ascontiguousarray(x[0]) for x in found[:3]]
-        return float(found[3][0][0]) if own > 3 else 0.0
+            after = self._program(name, 2)(*inputs, *directions[0], *directions[1], *mixed)
+            count = len(after) // 4
+            run.first = [np.ascontiguousarray(x[run.same]) for x in after[count : count + 3]]
+            run.second = [np.ascontiguousarray(x) for x in after[3 * count : 3 * count + 3]]
+        run.state = [np.ascontiguousarray(x[0]) for x in after[:3]]
+        return float(after[3][0][0]) if count > 3 else 0.0
 
     def _program(self, name: str, order: int) -> Kernel:
         """A program, or with its derivatives in given directions."""
@@ -143,7 +143,7 @@ class Dynamic:
         parts, tableau = self.parts, tableau_of(self.method)
 
         def steps() -> Program:
-            return ending(parts) if name == "begin" else held_steps(parts, tableau)
+            return ending(parts) if name == "initial acceleration" else held_steps(parts, tableau)
 
         return self.mech.programs.further_kernel(DesignRequest(name, self.names, method=self.method), steps)
 
@@ -155,23 +155,23 @@ class Dynamic:
         run = self._begun(values, 1, only_start=True)
         tau = np.zeros(self.mech.nv)
         start = [*run.state, np.array(self.times[0]), tau, values]
-        state = self._closed(self._straight("begin")(*start), float(self.times[0]))
-        kept: list[list[Any]] = []  # what every step was given
-        samples, rows = [len(kept)], [np.concatenate([*state, values])]
+        state = self._closed(self._straight("initial acceleration")(*start), float(self.times[0]))
+        inputs: list[list[Any]] = []  # what every step was given
+        samples, rows = [len(inputs)], [np.concatenate([*state, values])]
         step = self._straight("step")
         for t0, t1 in zip(self.times[:-1], self.times[1:], strict=True):
             number = max(1, int(np.ceil((t1 - t0) / self.dt * (1.0 - 1e-9))))
             h = (t1 - t0) / number
             for k in range(number):
-                kept.append([*state, np.array(t0 + k * h), np.array(h), tau, values])
-                state = self._closed(step(*kept[-1]), t1)
-            samples.append(len(kept))
+                inputs.append([*state, np.array(t0 + k * h), np.array(h), tau, values])
+                state = self._closed(step(*inputs[-1]), t1)
+            samples.append(len(inputs))
             rows.append(np.concatenate([*state, values]))
         z = np.array(rows)
-        found = Rows(self.times, np.asarray(self._outputs(z, self.times)))
-        if not np.isfinite(found.values).all():
+        outputs = Rows(self.times, np.asarray(self._outputs(z, self.times)))
+        if not np.isfinite(outputs.values).all():
             raise Undefined("the motion has no finite numbers; take smaller steps, or other parameters")
-        seeds, gradient = seeded(found)
+        seeds, gradient = seeded(outputs)
         bars = np.einsum("otr,trz->toz", seeds, self._outputs.jacobian()(z, self.times))  # (T, o, z)
         cuts = np.cumsum([len(x) for x in state])
         adjoint = [np.zeros((len(gradient), len(x))) for x in state]
@@ -180,33 +180,33 @@ class Dynamic:
             gradient = gradient + alone
             adjoint = [x + y for x, y in zip(adjoint, more, strict=True)]
             for k in range(samples[j] - 1, samples[j - 1] - 1 if j else -1, -1):
-                adjoint, by_parameter = self._back("step", kept[k], adjoint)
+                adjoint, by_parameter = self._back("step", inputs[k], adjoint)
                 gradient = gradient + by_parameter
-        adjoint, by_parameter = self._back("begin", start, adjoint)
+        adjoint, by_parameter = self._back("initial acceleration", start, adjoint)
         slopes = [x.T for x in run.first]
-        return found, gradient + by_parameter + adjoint[0] @ slopes[0] + adjoint[1] @ slopes[1]
+        return outputs, gradient + by_parameter + adjoint[0] @ slopes[0] + adjoint[1] @ slopes[1]
 
     @staticmethod
-    def _closed(found: Any, t: float) -> list[Floats]:
+    def _closed(after: Any, t: float) -> list[Floats]:
         """The state that a program gave, if its loops are closed."""
-        state = [np.asarray(x) for x in found[:3]]
-        _refuse_lost(state, float(found[3][0]) if len(found) > 3 else 0.0, t)
+        state = [np.asarray(x) for x in after[:3]]
+        _refuse_lost(state, float(after[3][0]) if len(after) > 3 else 0.0, t)
         return state
 
-    def _back(self, name: str, given: list[Any], adjoint: list[Floats]) -> tuple[list[Floats], Floats]:
+    def _back(self, name: str, inputs: list[Any], adjoint: list[Floats]) -> tuple[list[Floats], Floats]:
         """Adjoints of a program's state and parameters from those of the state after it."""
         program = self._straight(name)
-        rest = [np.zeros((len(adjoint[0]), *port.shape)) for port in program.outputs[3:]]
-        found = program.reverse(*given, *adjoint, *rest)[len(program.outputs) :]
+        zeros = [np.zeros((len(adjoint[0]), *port.shape)) for port in program.outputs[3:]]
+        bars = program.reverse(*inputs, *adjoint, *zeros)[len(program.outputs) :]
         states = 3 if name == "step" else 2
-        return [np.ascontiguousarray(x) for x in found[:states]], np.asarray(found[-1])
+        return [np.ascontiguousarray(x) for x in bars[:states]], np.asarray(bars[-1])
 
     def _straight(self, name: str) -> Kernel:
-        """A step, or the beginning, as one block."""
+        """A step, or the initial acceleration, as one block."""
         parts, tableau = self.parts, tableau_of(self.method)
 
         def block() -> Program:
-            program = ending(parts) if name == "begin" else fixed_step(parts, tableau)
+            program = ending(parts) if name == "initial acceleration" else fixed_step(parts, tableau)
             return record(lambda *x: program(*x), *(port.shape for port in program.inputs), name=name)
 
         return self.mech.programs.further_kernel(
@@ -226,11 +226,11 @@ class Dynamic:
         def rows(z: Array, t: Any) -> Array:
             q, v, a, p = z[:nq], z[nq : nq + nv], z[nq + nv : nq + 2 * nv], z[nq + 2 * nv :]
             if not series.twice:
-                found = measured(q, v, t, p)
+                quantities = measured(q, v, t, p)
             else:
                 along = record(measured, nq, nv, (), k).forward()
-                found = series.chosen(*along(q, v, t, p, r.rate(q, v), a, 1.0, np.zeros(k)))
-            return series.of(found, r.parameters(p), t) + 0.0 * z[0]
+                quantities = series.chosen(*along(q, v, t, p, r.rate(q, v), a, 1.0, np.zeros(k)))
+            return series.of(quantities, r.parameters(p), t) + 0.0 * z[0]
 
         request = DesignRequest("outputs of a simulation", self.names, series.content)
         return kernel(self.mech, request, rows, nq + 2 * nv + k, ())

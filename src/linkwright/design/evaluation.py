@@ -93,15 +93,15 @@ class Evaluations:
         """The point at z."""
         z = np.array(z, dtype=np.float64)
         key = z.tobytes()
-        found = self._last.get(key)
-        if found is None or (slopes and found.gradient is None and not found.reason):
-            known = found
-            found = self._looked(z, 1 if slopes else 0, new=known is None)
-            found.has_value = known is not None or not found.reason
+        point = self._last.get(key)
+        if point is None or (slopes and point.gradient is None and not point.reason):
+            known = point
+            point = self._looked(z, 1 if slopes else 0, new=known is None)
+            point.has_value = known is not None or not point.reason
             while len(self._last) > 8:
                 del self._last[next(iter(self._last))]
-            self._last[key] = found
-        return found
+            self._last[key] = point
+        return point
 
     def _looked(self, z: Floats, order: int, *, new: bool) -> Point:
         values = self.space.values(z)
@@ -210,8 +210,8 @@ class Evaluations:
         if point.reason:
             assert self._good is not None
             point = self._sloped(self._good.z) if slopes else self.at(self._good.z, slopes=False)
-        found: Any = point.limited_slopes if slopes else point.limited
-        return np.asarray(found[name])
+        limited: Any = point.limited_slopes if slopes else point.limited
+        return np.asarray(limited[name])
 
 
 def _slopes(answer: Answer) -> Floats:

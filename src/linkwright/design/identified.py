@@ -97,10 +97,11 @@ def _check(names: Any, rows: Floats, sizes: Floats) -> None:
     """Refuse a motion that some parameters do not show in, alone or apart from others."""
     idle = np.flatnonzero(sizes <= 1e-10 * sizes.max(initial=0.0))
     if len(idle):
-        told = ", ".join(names[k] for k in idle[:6])
-        raise ModelError(f"the motion does not show {told}; move the joints that it needs, or leave the parameter out")
+        listed = ", ".join(names[k] for k in idle[:6])
+        advice = "move the joints that it needs, or leave the parameter out"
+        raise ModelError(f"the motion does not show {listed}; {advice}")
     u = np.linalg.svd(rows / sizes, full_matrices=False)[1:]
     if u[0][-1] < 1e-9 * u[0][0]:
         alike = np.flatnonzero(np.abs(u[1][-1]) > 0.1)
-        told = ", ".join(names[k] for k in alike[:6])
-        raise ModelError(f"the motion does not tell {told} apart; take base parameters, or a richer motion")
+        listed = ", ".join(names[k] for k in alike[:6])
+        raise ModelError(f"the motion does not tell {listed} apart; take base parameters, or a richer motion")

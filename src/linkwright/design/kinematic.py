@@ -90,12 +90,12 @@ class Kinematic:
 
         def rows(t: Array, p: Array, q: Array, v: Array, a: Array) -> Array:
             if not series.twice:
-                found = measured(t, p, q, v, a)
+                quantities = measured(t, p, q, v, a)
             else:
                 along = record(measured, *shapes).forward()
-                rest = [np.zeros(np.shape(x)) for x in (p, q, v, a)]
-                found = series.chosen(*along(t, p, q, v, a, np.ones(1), *rest))
-            return series.of(found, r.parameters(p), t[0]) + 0.0 * t[0]
+                zeros = [np.zeros(np.shape(x)) for x in (p, q, v, a)]
+                quantities = series.chosen(*along(t, p, q, v, a, np.ones(1), *zeros))
+            return series.of(quantities, r.parameters(p), t[0]) + 0.0 * t[0]
 
         return self._kernel("outputs", rows, *shapes, order=order)
 
@@ -121,8 +121,8 @@ class Kinematic:
         g = by_rate(t[:, None], p, q, v)
         u, s, vt = np.linalg.svd(g, full_matrices=True)
         largest = s.max(axis=1, initial=0.0, keepdims=True)
-        kept = s > RANK * largest
-        rank = int(kept.sum(axis=1).max(initial=0))
+        nonzero = s > RANK * largest
+        rank = int(nonzero.sum(axis=1).max(initial=0))
         small = s[:, rank - 1] if rank else np.ones(len(t))
         lost = np.flatnonzero(small < SINGULAR * largest[:, 0])
         if len(lost):
@@ -146,7 +146,7 @@ class Kinematic:
             constraints = list(dict.fromkeys(str(self.mech.programs.constraint_rows[i][0]) for i in rows.tolist()))
             raise ModelError(
                 f"parameter {self.names[k]!r} opens constraints that are redundant, {listed(constraints[:4])}: any "
-                "other value does not go together; use a joint that holds less, or leave the parameter alone",
+                "other value cannot be assembled; use a joint that constrains less, or leave the parameter alone",
                 element=self.names[k],
             )
 
@@ -159,9 +159,9 @@ class Kinematic:
             n = np.ascontiguousarray(null[:, :, j])
             dq = np.asarray(pushing(q, n))
             for dq_j, dv_j in ((dq, np.zeros_like(n)), (np.zeros_like(q), n)):
-                rest = [np.zeros_like(x) for x in state]
-                rest[2], rest[3] = dq_j, dv_j
-                values, change = program(*state, *rest)
+                tangents = [np.zeros_like(x) for x in state]
+                tangents[2], tangents[3] = dq_j, dv_j
+                values, change = program(*state, *tangents)
                 size = np.maximum(np.abs(values).max(axis=0), 1.0)
                 worst = np.abs(change).max(axis=0) / size
                 if worst.max(initial=0.0) > FREE:

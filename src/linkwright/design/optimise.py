@@ -90,15 +90,15 @@ def optimise(
     _check_targets(goal, problem)
     evaluations = Evaluations(problem, space, goal, bounds, search.progress, max(WITHIN, search.tolerance))
     chosen = _solver(search.solver, goal, bounds)
-    begin = _begin(evaluations, space, search)
-    first, message = evaluations.at(begin[0], slopes=False), ""
+    starts = _starts(evaluations, space, search)
+    first, message = evaluations.at(starts[0], slopes=False), ""
     try:
-        for z in begin:
+        for z in starts:
             before = evaluations.best
-            said = _solved(chosen, evaluations, z, search)
+            complaint = _solved(chosen, evaluations, z, search)
             best = evaluations.best
             if best is not None and (best is not before or np.array_equal(best.z, z)):
-                message = said  # how it ended is told of the start that led to the best
+                message = complaint  # that of the start which led to the best
     except KeyboardInterrupt:  # what was found is there, and may have taken hours
         message = "it was interrupted"
     return _optimum(evaluations, first, chosen, message, maximise, perf_counter() - since)
@@ -129,10 +129,10 @@ def _goal(objective: Any, maximise: bool) -> tuple[Goal, dict[str, Wanted]]:
 def _check_goal(outputs: Outputs, goal: Goal) -> None:
     if goal.targets is not None:
         return
-    found = next((x for x in outputs.list if x.name == goal.name), None)
-    if found is None:
+    output = next((x for x in outputs.list if x.name == goal.name), None)
+    if output is None:
         raise ModelError(f"the objective {goal.name!r} is an array; return one number, as the sum of its squares")
-    if found.series:
+    if output.series:
         text = (
             f"the objective {goal.name!r} is a number at every time; take one of the whole motion, as max({goal.name})"
         )
@@ -159,14 +159,14 @@ def _solver(solver: str | None, goal: Goal, limits: list[Limit]) -> str:
     return solver
 
 
-def _begin(evaluations: Evaluations, space: Space, search: Search) -> list[Floats]:
+def _starts(evaluations: Evaluations, space: Space, search: Search) -> list[Floats]:
     """The places to start from; the model's own must be one at which the objective has a value and a slope."""
     drawn = space.drawn(search.starts, search.seed)
     first = evaluations.at(drawn[0], slopes=True)
     if first.reason and search.starts == 1:
         where = ", ".join(f"{n} = {x:.6g}" for n, x in zip(space.names, first.values, strict=True))
         raise ModelError(
-            f"there is nothing to begin with at {where}: {first.reason}. Give another start, as "
+            f"the start {where} cannot be evaluated: {first.reason}. Give another start, as "
             f"{{{space.names[0]!r}: (lower, start, upper)}}, other times, or several starts",
             element=space.names[0],
         )
@@ -178,14 +178,14 @@ def _begin(evaluations: Evaluations, space: Space, search: Search) -> list[Float
 
 
 def _solved(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
-    """Run a solver from z; what it says against its end."""
+    """Run a solver from z; why it did not converge, empty if it did."""
     try:
-        return _said(solver, e, z, search)
+        return _minimised(solver, e, z, search)
     except NoSlope as error:
         return f"it came to a place without slopes: {error}"
 
 
-def _said(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
+def _minimised(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
     from scipy import optimize  # type: ignore[import-untyped]
 
     tolerance, iterations = search.tolerance, search.iterations
@@ -194,7 +194,7 @@ def _said(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
     if solver == "least-squares":
         open_ = np.isinf(low).all() and np.isinf(high).all()
         inside = z if open_ else np.clip(z, low, high)
-        found = optimize.least_squares(
+        outcome = optimize.least_squares(
             e.residuals,
             inside,
             jac=e.residual_slopes,
@@ -204,7 +204,7 @@ def _said(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
             gtol=tolerance,
             max_nfev=iterations,
         )
-        return "" if found.status > 0 else f"it stopped after {iterations} evaluations, before it had converged"
+        return "" if outcome.status > 0 else f"it stopped after {iterations} evaluations, before it had converged"
     options: dict[str, Any] = {"maxiter": iterations}
     if solver == "trust-constr":
         options |= {"gtol": tolerance, "xtol": 1e-10}
@@ -214,7 +214,7 @@ def _said(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
         options |= {"ftol": tolerance, "gtol": tolerance}
     # An objective that is nothing at its start is measured by how it changes.
     size = max(abs(e.value(z)), 1e-3 * float(np.linalg.norm(e.gradient(z)))) or 1.0
-    found = optimize.minimize(
+    outcome = optimize.minimize(
         lambda x: e.value(x) / size,
         z,
         jac=lambda x: e.gradient(x) / size,
@@ -223,11 +223,11 @@ def _said(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
         options=options,
         constraints=[_constraint(e, limit) for limit in e.limits],
     )
-    if found.success or (solver == "trust-constr" and found.status in (1, 2)):
+    if outcome.success or (solver == "trust-constr" and outcome.status in (1, 2)):
         return ""
-    if found.nit >= iterations:
+    if outcome.nit >= iterations:
         return f"it stopped after {iterations} iterations, before it had converged"
-    return f"the solver stopped early: {str(found.message).strip().rstrip('.').lower()}"
+    return f"the solver stopped early: {str(outcome.message).strip().rstrip('.').lower()}"
 
 
 def _constraint(e: Evaluations, limit: Limit) -> Any:
@@ -267,9 +267,9 @@ def _status(e: Evaluations, first: Point, best: Point, solver: str, message: str
         assert best.limited is not None
         parts = {x.name: overstepped(x, best.limited[x.name]) for x in e.limits}
         worst = max(e.limits, key=lambda x: parts[x.name])
-        found = best.limited[worst.name]
-        text = f"the limits of {worst.name!r} were not met: it is {found.min():.6g}"
-        text += f" … {found.max():.6g}" if len(found) > 1 else ""
+        limited = best.limited[worst.name]
+        text = f"the limits of {worst.name!r} were not met: it is {limited.min():.6g}"
+        text += f" … {limited.max():.6g}" if len(limited) > 1 else ""
         advice = "widen its limits or the bounds of the parameters, or try several starts"
         return Status(False, text, "constraint cannot be met", element=worst.name, advice=advice)
     if message:

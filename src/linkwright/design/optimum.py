@@ -68,8 +68,8 @@ class Optimum:
             lines.append(f"  {name.ljust(wide)}  {self.space.start[k]:.6g} -> {value:.6g}{at}")
         for name, (least, most) in self.constraints.items():
             low, high = self.limits[name]
-            found = f"{least:.6g}" if least == most else f"{least:.6g} … {most:.6g}"
-            lines.append(f"  {name}: {found}, within {low:g} … {high:g}")
+            span = f"{least:.6g}" if least == most else f"{least:.6g} … {most:.6g}"
+            lines.append(f"  {name}: {span}, within {low:g} … {high:g}")
         return "\n".join(lines)
 
     def plot(self, path: str | PathLike[str] | None = None) -> Any:

@@ -38,8 +38,8 @@ def mechanism_of(model: Mechanism | str | PathLike[str]) -> Mechanism:
 class Problem:
     """Outputs of one mechanism as functions of some of its parameters.
 
-    `parameters` are names, or have the values to begin with, None for the model's. Programs are those of the mechanism
-    as it is given, so that other values to begin with find them again.
+    `parameters` are names, or have the values to start at, None for the model's. Programs are those of the mechanism
+    as it is given, so that other values to start at have the same programs.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class Problem:
 
         assert isinstance(self.evaluator, Dynamic)
         rows, gradient = self.evaluator.pulled(values, lambda x: self.outputs.adjoints(x, self.names, values))
-        found = self.outputs.answers(checked_finite(rows, self.outputs.labels), self.names, values)
-        answers = {name: Answer(x.value, gradient[k]) for k, (name, x) in enumerate(found.items())}
+        by_name = self.outputs.answers(checked_finite(rows, self.outputs.labels), self.names, values)
+        answers = {name: Answer(x.value, gradient[k]) for k, (name, x) in enumerate(by_name.items())}
         return rows, _checked(answers)
 
 
@@ -151,7 +151,7 @@ def _check_parameters(mech: Mechanism, names: Sequence[str], outputs: Outputs) -
 
 
 def as_mapping(parameters: Any) -> Mapping[str, Any]:
-    """Parameters with what is said of them; names alone are mapped to None."""
+    """Parameters with their values or bounds; names alone are mapped to None."""
     if isinstance(parameters, str):
         return {parameters: None}
     if isinstance(parameters, Mapping):

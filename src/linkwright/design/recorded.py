@@ -75,20 +75,12 @@ class Recorded:
         if not self.maker.closed:
             return np.zeros(0), np.zeros(0)
         question = self.question(q, v, t, p)
-        found = holds_of(question, moving(question))
-        return _joined([h.phi for h in found]), _joined([h.rate for h in found])
+        holds = holds_of(question, moving(question))
+        return _joined([h.phi for h in holds]), _joined([h.rate for h in holds])
 
     def open(self, q: Array, t: Any, p: Array) -> Array:
         """Φ alone."""
         return self.held(q, np.zeros(self.nv), t, p)[0]
-
-    @cached_property
-    def quaternions(self) -> list[int]:
-        """Where Euler parameters begin in q."""
-        tree = self.maker.tree
-        x = tree.coordinates
-        own = (i for i, kind in enumerate(tree.kinds) if not kind.paired and not x.follows[i])
-        return [int(x.q_at[i]) + tree.kinds[i].nq - 4 for i in own]
 
     def rate(self, q: Array, v: Array) -> Array:
         """q̇."""
@@ -99,20 +91,20 @@ class Recorded:
 
     def moved(self, q: Array, x: Array) -> Array:
         """q moved by x: a chart about q that is smooth to every order."""
-        made = list(q + self.rate(q, x))
+        place = list(q + self.rate(q, x))
         for at in self.maker.tree.euler_parameters:
-            e = made[at : at + 4]
+            e = place[at : at + 4]
             size = np.sqrt(dot(e, e))
-            made[at : at + 4] = [entry / size for entry in e]
-        return np.array(made)
+            place[at : at + 4] = [entry / size for entry in e]
+        return np.array(place)
 
     def measured(self, measures: Sequence[Measure], q: Array, v: Array, t: Any, p: Array) -> Array:
         """The quantities of the measures; of those that are accelerations, the rates."""
         if not measures:
             return np.zeros(0)
         question = self.question(q, v, t, p)
-        found = question.elements.measure([x.quantity for x in measures])
-        return np.array([found[x.quantity.key] for x in measures])
+        by_key = question.elements.measure([x.quantity for x in measures])
+        return np.array([by_key[x.quantity.key] for x in measures])
 
     @cached_property
     def dynamics(self) -> Program:
@@ -121,8 +113,8 @@ class Recorded:
 
     def acceleration(self, q: Array, v: Array, t: Any, p: Array) -> Array:
         """a under the mechanism's own forces."""
-        given = {"q": q, "v": v, "tau": np.zeros(self.nv), "t": t, "p": p}
-        return np.asarray(self.dynamics(*(given[port.name] for port in self.dynamics.inputs)))
+        inputs = {"q": q, "v": v, "tau": np.zeros(self.nv), "t": t, "p": p}
+        return np.asarray(self.dynamics(*(inputs[port.name] for port in self.dynamics.inputs)))
 
 
 def _joined(parts: Sequence[Array]) -> Array:

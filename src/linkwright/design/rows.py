@@ -48,7 +48,7 @@ class Evaluator(Protocol):
 
 
 def checked_finite(rows: Rows, labels: Sequence[str]) -> Rows:
-    """The rows, if all their numbers are finite; else an error that says which are not."""
+    """The rows, if all their numbers are finite; else an error that names one that is not."""
     for what, array in (("value", rows.values), ("derivative", rows.first), ("second derivative", rows.second)):
         if array is None or np.isfinite(array).all():
             continue

@@ -41,21 +41,21 @@ class Sensitivities:
 
     def value(self, output: str | None = None) -> Any:
         """The value of an output; without a name, of the only one."""
-        found = self._one(output).value
-        return float(found) if np.ndim(found) == 0 else found
+        number = self._one(output).value
+        return float(number) if np.ndim(number) == 0 else number
 
     def gradient(self, output: str | None = None) -> Floats:
         """(..., k): first derivatives, in the order of `parameters`."""
-        found = self._one(output).first
-        assert found is not None
-        return found
+        first = self._one(output).first
+        assert first is not None
+        return first
 
     def hessian(self, output: str | None = None) -> Floats:
         """(..., k, k): second derivatives; they have to be asked for with order=2."""
-        found = self._one(output).second
-        if found is None:
+        second = self._one(output).second
+        if second is None:
             raise ModelError("second derivatives were not asked for; call lw.sensitivities with order=2")
-        return found
+        return second
 
     def relative(self, output: str | None = None) -> Floats:
         """(..., k): p/y · ∂y/∂p, by how many per cent the output changes for one per cent of a parameter."""

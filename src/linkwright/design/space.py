@@ -39,9 +39,9 @@ class Space:
 
     def drawn(self, count: int, seed: int) -> list[Floats]:
         """z of `count` starts: the model's own, and others spread over the bounds."""
-        own = [np.zeros(len(self.names))]
+        starts = [np.zeros(len(self.names))]
         if count == 1:
-            return own
+            return starts
         for name, low, high in zip(self.names, self.lower, self.upper, strict=True):
             if not np.isfinite(low) or not np.isfinite(high):
                 text = f"several starts need bounds on both sides, and {name!r} has none on one"
@@ -49,19 +49,19 @@ class Space:
         from scipy.stats import qmc  # type: ignore[import-untyped]
 
         spread = qmc.LatinHypercube(len(self.names), seed=np.random.default_rng(seed)).random(count - 1)
-        return own + [self.place(self.lower + x * (self.upper - self.lower)) for x in spread]
+        return starts + [self.place(self.lower + x * (self.upper - self.lower)) for x in spread]
 
 
 def space_of(known: Mapping[str, float], parameters: Any) -> Space:
     """Parameters as they are given: names, {"crank": (0.5, 2)}, or with a start {"crank": (0.5, 1.2, 2)}."""
-    given = as_mapping(parameters)
-    if not given:
+    bounds = as_mapping(parameters)
+    if not bounds:
         raise ModelError(f"no parameter was named to be changed; there are {', '.join(list(known)[:8]) or 'none'}")
     rows = []
-    for name, said in given.items():
+    for name, bound in bounds.items():
         if name not in known:
             raise NameNotFound("parameter", str(name), list(known))
-        low, start, high = _row(name, said, known[name])
+        low, start, high = _row(name, bound, known[name])
         if not low < high:
             text = f"the bounds of parameter {name!r} are {low:g} and {high:g}; the first must be less than the second"
             raise ModelError(text, element=name)
@@ -69,14 +69,14 @@ def space_of(known: Mapping[str, float], parameters: Any) -> Space:
         start = float(np.clip(start, low, high))
         rows.append((start, low, high, high - low if whole else abs(start) or 1.0))
     start_, lower, upper, scale = np.array(rows, dtype=float).T
-    return Space(tuple(given), start_, lower, upper, scale)
+    return Space(tuple(bounds), start_, lower, upper, scale)
 
 
-def _row(name: str, said: Any, now: float) -> tuple[float, float, float]:
-    if said is None:
+def _row(name: str, bound: Any, now: float) -> tuple[float, float, float]:
+    if bound is None:
         return -np.inf, now, np.inf
     try:
-        numbers = [x if x is None else float(x) for x in said]
+        numbers = [x if x is None else float(x) for x in bound]
     except (TypeError, ValueError):
         numbers = []
     if len(numbers) == 3:
@@ -84,12 +84,12 @@ def _row(name: str, said: Any, now: float) -> tuple[float, float, float]:
     elif len(numbers) == 2:
         (low, high), start = numbers, now
     else:
-        text = f"parameter {name!r} is given {said!r}; give (lower, upper) or (lower, start, upper), None where open"
+        text = f"parameter {name!r} is given {bound!r}; give (lower, upper) or (lower, start, upper), None where open"
         raise ModelError(text, element=name)
     low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
     start = now if start is None else start
     if np.isnan([low, start, high]).any() or not np.isfinite(start):
-        raise ModelError(f"the bounds of parameter {name!r} are {said!r}; give numbers", element=name)
+        raise ModelError(f"the bounds of parameter {name!r} are {bound!r}; give numbers", element=name)
     return low, start, high
 
 
@@ -99,15 +99,15 @@ def limits_of(constraints: Any) -> dict[str, tuple[Any, float, float]]:
         if isinstance(constraints, Sequence) and not constraints:
             return {}
         raise ModelError(f"constraints are outputs with limits, as {{'max(d.angle)': (0.2, 0.9)}}, not {constraints!r}")
-    found: dict[str, tuple[Any, float, float]] = {}
-    for output, said in constraints.items():
+    limits: dict[str, tuple[Any, float, float]] = {}
+    for output, limit in constraints.items():
         ((name, wanted),) = named(output).items()
-        if isinstance(said, (int, float)):
-            said = (said, said)
+        if isinstance(limit, (int, float)):
+            limit = (limit, limit)
         try:
-            low, high = (None if x is None else float(x) for x in said)
+            low, high = (None if x is None else float(x) for x in limit)
         except (TypeError, ValueError):
-            text = f"the limits of {name!r} are {said!r}; give (lower, upper), None where open, or one number"
+            text = f"the limits of {name!r} are {limit!r}; give (lower, upper), None where open, or one number"
             raise ModelError(text, element=name) from None
         low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
         if not low <= high:
@@ -116,5 +116,5 @@ def limits_of(constraints: Any) -> dict[str, tuple[Any, float, float]]:
             )
         if np.isinf(low) and np.isinf(high):
             raise ModelError(f"{name!r} has no limit on either side; leave it out, or give one", element=name)
-        found[name] = wanted, low, high
-    return found
+        limits[name] = wanted, low, high
+    return limits

@@ -82,8 +82,8 @@ class Static:
             for _ in range(order):
                 x = x - a @ _residual(r, q, t[0], p)
                 q = r.moved(start, x)
-            found = r.measured(series.measures, q, np.zeros(r.nv), t[0], p)
-            still = series.chosen(found, np.zeros(len(found)))
+            quantities = r.measured(series.measures, q, np.zeros(r.nv), t[0], p)
+            still = series.chosen(quantities, np.zeros(len(quantities)))
             return series.of(still, r.parameters(p), t[0]) + 0.0 * t[0]
 
         return self._kernel("outputs at rest", rows, 1, len(r.free), r.nq, (r.nv, r.nv + r.rows), order=order)

@@ -21,8 +21,8 @@ class StraightParts(Parts):
         for k in range(ROUNDS):
             there = q_out if k == ROUNDS - 1 else b.spare(f"q_round{k}", self.nq)
             dv, phi = b.spare(f"dq{k}", self.nv), b.spare(f"phi{k}", program.outputs[1].size)
-            given = {"q": q, "t": t, **self.parameters(b)}
-            b.run(program, [given[port.name] for port in program.inputs], [dv, phi])
+            inputs = {"q": q, "t": t, **self.parameters(b)}
+            b.run(program, [inputs[port.name] for port in program.inputs], [dv, phi])
             b.run(self.integrate, [q, dv], [there])
             if k == ROUNDS - 1:
                 b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.constraint_units, [], [size])

@@ -204,5 +204,5 @@ class _Reader:
         from linkwright.formats.mks.syntax import Word  # for the weight of lark
 
         if len(arguments) != 2 or not all(isinstance(x, Word) for x in arguments):
-            raise ModelError(f"{word} is between two bodies or triads, as in {word}(a, b)")
+            raise ModelError(f"{word} is between two bodies or frames, as in {word}(a, b)")
         return quantities.distance(self.d, word, *(x.text for x in arguments))

@@ -1,4 +1,4 @@
-"""Outputs over arrays: motions of some cases side by side, with times first and cases second, and values of outputs."""
+"""Outputs over arrays: motions of a batch of cases, with times first and cases second, and values of outputs."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Motions:
         for name, array in self.bodies.items():
             array[:points, k] = solution.arrays[name]
         if solution.states is not None:
-            given = (solution.states.q, solution.states.v, solution.states.a)
+            states = (solution.states.q, solution.states.v, solution.states.a)
             if self.states is None:
                 shape = (len(self.time), len(self.cases))
-                self.states = tuple(np.full((*shape, x.shape[1]), np.nan) for x in given)  # type: ignore[assignment]
+                self.states = tuple(np.full((*shape, x.shape[1]), np.nan) for x in states)  # type: ignore[assignment]
             assert self.states is not None
-            for array, own in zip(self.states, given, strict=True):
-                array[:points, k] = own
+            for array, part in zip(self.states, states, strict=True):
+                array[:points, k] = part
         for name in series:
             if name in solution.series:
                 self.series[name][:points, k] = solution.series[name].values
@@ -91,7 +91,7 @@ class Motions:
         return self._distance(quantity.of, order)
 
     def place(self, name: str, quantity: str) -> Floats:
-        """(3 or 4, T, n): a quantity of a body or triad, in ground's axes, as `Solution` has it."""
+        """(3 or 4, T, n): a quantity of a body or frame, in ground's axes, as `Solution` has it."""
         body, frame = find(self.cases.description, name)
         if frame is None or quantity not in ("position", "velocity", "acceleration"):
             return self._body(quantity, body)

@@ -137,4 +137,4 @@ def _unknown(d: Description, owner: str, part: str, place: str, joint: int | Non
     if owner in exerting:
         return ModelError(f"{owner!r} exerts a force and has no {part!r}; it has {' or '.join(_FORCES[:2])}")
     known = [*d.body_names[:500], *d.joint_names[:500], *d.frames.names[:500], *exerting]
-    return NameNotFound("body, triad or joint", owner, list(dict.fromkeys(known)))
+    return NameNotFound("body, frame or joint", owner, list(dict.fromkeys(known)))

@@ -25,7 +25,7 @@ class Batch:
 
 
 def sentence(error: Exception) -> str:
-    """What an error says, on one line; of a model's text without the carets."""
+    """The message of an error, on one line; of a model's text without the carets."""
     if isinstance(error, MksError):
         parts = [
             f"{p.message} ({p.excerpt.splitlines()[0].strip()})" if p.excerpt else p.message for p in error.problems

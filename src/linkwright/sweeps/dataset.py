@@ -120,8 +120,8 @@ def load(path: str | os.PathLike[str], *, links: bool = True) -> tuple[Task, Pla
         if wrong:
             raise FormatError(f"{wrong}; give a file that Study.save wrote", file=file)
         try:
-            with h5py.File(stream, "r") as opened:
-                return _read(Stored(opened, file, os.fstat(stream.fileno()).st_size, _AGAIN))
+            with h5py.File(stream, "r") as archive:
+                return _read(Stored(archive, file, os.fstat(stream.fileno()).st_size, _AGAIN))
         except LinkwrightError as error:
             if isinstance(error, FormatError) and error.file is not None:
                 raise

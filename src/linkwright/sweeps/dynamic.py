@@ -1,4 +1,4 @@
-"""Simulated cases of a study side by side, each with its own steps."""
+"""Simulated cases of a study as a batch, each with its own steps."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.model import StudyModel
 
 
-def settings_of(model: StudyModel, times: Floats, given: Mapping[str, Any]) -> Settings:
+def settings_of(model: StudyModel, times: Floats, asked: Mapping[str, Any]) -> Settings:
     """What a simulation is asked, as `lw.analyse` asks it of the model's SYSTEM."""
     system = model.system
-    method = given.get("method") or system.method
-    dt = given.get("dt", system.dt if method == system.method else None)
-    rtol = given.get("rtol", system.rtol)
-    atol = given.get("atol", system.atol)
+    method = asked.get("method") or system.method
+    dt = asked.get("dt", system.dt if method == system.method else None)
+    rtol = asked.get("rtol", system.rtol)
+    atol = asked.get("atol", system.atol)
     return Settings(
         method=method,
         start=float(times[0]),
@@ -65,47 +65,47 @@ class Dynamic:
             p = cases.values[rows]
             rows, q, v, a, p = self._first_points(cases, rows, q, v, p, reasons)
         if len(rows):
-            found = self.simulations.run(q, v, a, p)
-            for array, part in zip(states, (found.q, found.v, found.a), strict=True):
+            simulated = self.simulations.run(q, v, a, p)
+            for array, part in zip(states, (simulated.q, simulated.v, simulated.a), strict=True):
                 array[:, rows] = part
-            for k in found.troubles:
-                reasons[int(rows[k])] = self._why(cases, int(rows[k]), found, k)
+            for k in simulated.troubles:
+                reasons[int(rows[k])] = self._why(cases, int(rows[k]), simulated, k)
         numbers = {name: cases.array(name) for name in NUMBERS}
         with np.errstate(invalid="ignore"):
             bodies = bodies_of_cases(cases.description, numbers, *states)
         return Motions(cases, self.times, bodies, reasons, (states[0], states[1], states[2]))
 
-    def _why(self, cases: Cases, row: int, found: Simulated, k: int) -> str:
-        trouble, last = found.troubles[k]
+    def _why(self, cases: Cases, row: int, simulated: Simulated, k: int) -> str:
+        trouble, last = simulated.troubles[k]
         try:
             status = ended(self.model.mechanism(cases.values[row]), trouble, last)
         except LinkwrightError as error:
             return sentence(error)
         return status.message or status.reason
 
-    # -- where motion begins ----------------------------------------------------------------------------------
+    # -- initial states --------------------------------------------------------------------------------------
     def _starts(self, cases: Cases, reasons: list[str]) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """The cases that can begin, with q and v."""
-        found: dict[int, tuple[Floats, Floats]] = {}
+        """The cases that have an initial state, with q and v."""
+        states: dict[int, tuple[Floats, Floats]] = {}
         left = np.arange(len(cases))
         if self._plain:
             rows, q, v = self._plain_starts(cases)
-            found = {int(row): (q[k], v[k]) for k, row in enumerate(rows)}
+            states = {int(row): (q[k], v[k]) for k, row in enumerate(rows)}
             left = np.setdiff1d(left, rows)
         for row in left.tolist():
             try:
-                found[row] = self.model.case(cases, row).initial_state(t=self.settings.start)
+                states[row] = self.model.case(cases, row).initial_state(t=self.settings.start)
             except LinkwrightError as error:
                 reasons[row] = sentence(error)
-        rows = np.array(sorted(found), dtype=np.int64)
+        rows = np.array(sorted(states), dtype=np.int64)
         nq, nv = self.base.nq, self.base.nv
-        q = np.array([found[row][0] for row in rows.tolist()]).reshape(-1, nq)
-        v = np.array([found[row][1] for row in rows.tolist()]).reshape(-1, nv)
+        q = np.array([states[row][0] for row in rows.tolist()]).reshape(-1, nq)
+        v = np.array([states[row][1] for row in rows.tolist()]).reshape(-1, nv)
         return rows, q, v
 
     @property
     def _plain(self) -> bool:
-        """Whether all that is given of the beginning are coordinates and rates of joints that may be anywhere."""
+        """Whether initial conditions are of coordinates and rates of joints alone, which any value fits."""
         d, base = self.base.description, self.base
         if base.closed or base.nq != base.nv or d.mimics:
             return False
@@ -133,8 +133,8 @@ class Dynamic:
                 ]
                 one = relative_motion(kind, ends, frames, some.array("pitch")[:, j], np.zeros(1))[0]
                 q[rows, int(x.q_at[i]) : int(x.q_at[i]) + kind.nq] = one[:, 0].T
-        for given in d.initial:
-            quantity, values = given.quantity, cases.evaluated(given.value)
+        for initial in d.initial:
+            quantity, values = initial.quantity, cases.evaluated(initial.value)
             i = at[quantity.of[0]]
             if quantity.rate:
                 v[:, int(x.v_at[i]) + quantity.index] = values
@@ -147,7 +147,7 @@ class Dynamic:
     def _first_points(
         self, cases: Cases, rows: NDArray[np.int64], q: Floats, v: Floats, p: Floats, reasons: list[str]
     ) -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats]:
-        """The nearest states that can be, and their accelerations; cases without any are told why."""
+        """The nearest states that can be, and their accelerations; cases without any get a reason."""
         times = np.full(len(rows), self.settings.start)
         there, rates, a, left = self.simulations.ended(times, q, v, p)
         if self.base.closed:
@@ -157,13 +157,13 @@ class Dynamic:
                 near = is_near(there[k], q[k], units[0]) and is_near(rates[k], v[k], units[1], rates=True)
                 if not (left[k] <= CLOSED and near):
                     try:
-                        own = self.model.mechanism(cases.values[int(rows[k])]).project(
+                        projected = self.model.mechanism(cases.values[int(rows[k])]).project(
                             q[k], v[k], t=self.settings.start
                         )
                     except LinkwrightError as error:
                         reasons[int(rows[k])] = sentence(error)
                         continue
-                    one = self.simulations.ended(times[:1], own[0][None], own[1][None], p[k : k + 1])
+                    one = self.simulations.ended(times[:1], projected[0][None], projected[1][None], p[k : k + 1])
                     there[k], rates[k], a[k] = (x[0] for x in one[:3])
         finite = np.isfinite(there).all(axis=1) & np.isfinite(rates).all(axis=1) & np.isfinite(a).all(axis=1)
         for k in np.flatnonzero(~finite).tolist():

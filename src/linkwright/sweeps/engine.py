@@ -1,6 +1,6 @@
-"""The engine of parameter studies: cases of a task side by side, in the lanes of programs compiled once.
+"""The engine of parameter studies: cases of a task as a batch, by programs compiled once.
 
-What cannot go side by side is done case by case as `lw.analyse` does it, with the same programs. A case's numbers do
+What cannot go in a batch is computed case by case as `lw.analyse` does it, with the same programs. A case's numbers do
 not depend on which others come with it.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NO_FORCES = "which this analysis does not compute; take analysis='dynamic' or 'inverse dynamic'"
 MEMORY = 64_000_000  # bytes of motion that are kept at once
-FEWEST, MOST = 8, 1024  # cases side by side: fewer would go by other loops, whose last bits may differ
+FEWEST, MOST = 8, 1024  # cases of a batch: fewer would go by other loops, whose last bits may differ
 
 
 class Engine:
@@ -63,7 +63,7 @@ class Engine:
         return int(np.clip(MEMORY // each, FEWEST, MOST))
 
     def _way(self) -> Any:
-        """How the cases go: side by side, or one after the other."""
+        """How cases are computed: in a batch, or (None) one after the other."""
         from linkwright.analysis import refuse_massless, refuse_undriven
 
         model, analysis = self.model, self.task.analysis
@@ -103,10 +103,10 @@ class Engine:
         for part, way in ((good & ~alone, self.way), (good & alone, None)):
             if not part.any():
                 continue
-            found = self._computed(values[part], way)
-            for name, x in found.arrays.items():
+            batch = self._computed(values[part], way)
+            for name, x in batch.arrays.items():
                 arrays[name][part] = x
-            for k, reason in zip(np.flatnonzero(part).tolist(), found.reasons, strict=True):
+            for k, reason in zip(np.flatnonzero(part).tolist(), batch.reasons, strict=True):
                 reasons[k] = reason
         return Batch(arrays, reasons)
 
@@ -125,7 +125,7 @@ class Engine:
         return alone
 
     def _refused(self, values: Floats) -> list[str]:
-        """Why cases cannot be begun with, for reasons that programs with open parameters do not see."""
+        """Why cases are refused, for reasons that programs with parameters as inputs do not see."""
         reasons = self.readable.reasons(values)
         cases = Cases(self.model.base.description, self.model.names, values)
         if self.task.analysis != "kinematic" and (cases.varies("mass") or cases.varies("armature")):

@@ -33,11 +33,11 @@ def add_forces(model: StudyModel, motions: Motions, names: tuple[str, ...]) -> N
             arrays = [motions.bodies[name][:points, k] for name in QUANTITIES]
             none = np.zeros(points, np.int64)
             solution = Solution.of(d, time, *arrays, **how, iterations=none)  # type: ignore[arg-type]
-        found, notes = forces(mech, solution, np.zeros((points, mech.nv)))
+        series, notes = forces(mech, solution, np.zeros((points, mech.nv)))
         for name in names:
-            if name in found:
-                motions.series[name][:points, k] = found[name].values
+            if name in series:
+                motions.series[name][:points, k] = series[name].values
             elif not notes:
-                raise NameNotFound("force", name, list(found))
-        if notes and not motions.reasons[k] and any(name not in found for name in names):
+                raise NameNotFound("force", name, list(series))
+        if notes and not motions.reasons[k] and any(name not in series for name in names):
             motions.reasons[k] = "; ".join(notes)

@@ -1,4 +1,4 @@
-"""Kinematic cases of a study side by side; those that need more than plain steps one by one."""
+"""Kinematic cases of a study as a batch; those that need more than plain steps one by one."""
 
 from __future__ import annotations
 

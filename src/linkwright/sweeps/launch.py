@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from linkwright.base.files import cannot_write
+from linkwright.base.files import move_aside
 from linkwright.base.keywords import check_settings, moved_keywords
 from linkwright.base.regular import kind
 from linkwright.errors import LinkwrightError, ModelError
@@ -94,23 +94,23 @@ def sweep(
     # A scheduler that does not answer, or has the wrong workers, is an error before anything is written.
     finished = folder is not None and kind(Path(folder.path) / DATASET)
     cluster = None if _is_local(on) or finished else Cluster(on)
-    kept: Store | None = None
+    study_store: Store | None = None
     try:
         if folder is None:
             return _run(Runner(task, plan, None, execution), engine, cluster or on)
         how = {"resume": folder.resume, "overwrite": folder.overwrite, "chunked": execution.chunk is not None}
-        kept = Store.begin(folder.path, task, plan, **how)
-        study = _finished(kept)
+        study_store = Store.begin(folder.path, task, plan, **how)
+        study = _finished(study_store)
         if study is None:
-            study = _run(Runner(task, kept.plan, kept, execution), engine, cluster or on)
-            _save(study, kept)
-        kept.drop_chunks()
+            study = _run(Runner(task, study_store.plan, study_store, execution), engine, cluster or on)
+            _save(study, study_store)
+        study_store.drop_chunks()
         return study
     finally:
         if cluster is not None:
             cluster.close()
-        if kept is not None:
-            kept.release()
+        if study_store is not None:
+            study_store.release()
 
 
 def _save(study: Study, folder: Store) -> None:
@@ -144,21 +144,18 @@ def _check(task: Task, plan: Plan, outputs: Any, on: Any, execution: Execution) 
         raise ModelError(f"{text} outputs=['stroke = max(block.x) - min(block.x)']")
 
 
-def _finished(kept: Store) -> Study | None:
+def _finished(store: Store) -> Study | None:
     """The study, if its folder has all of it; a damaged dataset is put aside, and computed again."""
-    file = kept.folder / DATASET
+    file = store.folder / DATASET
     if not kind(file):
         return None
     try:
         task, plan, batch = load(file, links=False)
-        if study_digest(task, plan) == study_digest(Task.of(kept.task.plain()), kept.plan):
-            return Study(kept.task, plan, batch, loaded=len(plan))
+        if study_digest(task, plan) == study_digest(Task.of(store.task.plain()), store.plan):
+            return Study(store.task, plan, batch, loaded=len(plan))
     except LinkwrightError:
         pass
-    try:
-        os.replace(file, file.with_name(f"{DATASET}.damaged"))
-    except OSError as error:
-        raise cannot_write(file, error) from error
+    move_aside(file, ".damaged")
     return None
 
 
@@ -194,13 +191,13 @@ def _first_ones(runner: Runner, engine: Any, *, alone: bool) -> list[int]:
     for count, index in enumerate(left := runner.left):
         started = perf_counter()
         runner.work(Here(), [index])
-        rest = (perf_counter() - started) * (len(left) - count - 1)
-        if not alone and count and rest > _SOON:
+        remaining = (perf_counter() - started) * (len(left) - count - 1)
+        if not alone and count and remaining > _SOON:
             runner.compute = there
             return left[count + 1 :]
     return []
 
 
 def folder_of(model: str | os.PathLike[str]) -> Path:
-    """Where the command line keeps the study of a model, unless told."""
+    """Where the command line keeps the study of a model by default."""
     return Path("out") / f"{Path(model).name.split('.')[0]}_sweep"

@@ -1,4 +1,4 @@
-"""What a study's folder says of itself: `manifest.json` with task and plan, and `values.npy` with its cases.
+"""What a study's folder is of: `manifest.json` with task and plan, and `values.npy` with its cases.
 
 Files are untrusted: regular files alone are read, sizes are looked at before, and nothing in them is run.
 """

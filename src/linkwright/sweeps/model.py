@@ -1,4 +1,4 @@
-"""The model of a study: which of its parameters stay open, and its cases one by one."""
+"""The model of a study: which of its parameters are inputs of programs, and its cases one by one."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _AROUND = (1e-3, -1e-3, 1e-6)  # parts by which parameters are changed, to see w
 class StudyModel:
     """The mechanism at its own values, `base`, whose parameters `names` are swept.
 
-    `read_anew` says that the model's text has to be read for every case: a swept parameter is somewhere where its value
-    alone is kept.
+    `read_anew`: every case has to be built from the model's text, since the value of a swept parameter alone is kept
+    somewhere in the description.
     """
 
     def __init__(self, task: Task) -> None:
@@ -42,11 +42,11 @@ class StudyModel:
         """The mechanism of a case."""
         if self.read_anew:
             return self.task.mechanism(values)
-        given = np.asarray(values, float).tolist()
-        return self.base.with_parameters(**dict(zip(self.names, given, strict=True)))
+        numbers = np.asarray(values, float).tolist()
+        return self.base.with_parameters(**dict(zip(self.names, numbers, strict=True)))
 
     def case(self, cases: Cases, row: int) -> Mechanism:
-        """The mechanism of one of some cases; the reader says best why an impossible one cannot be."""
+        """The mechanism of one of some cases; the reader knows why an impossible one cannot be built."""
         values = cases.values[row]
         return self.mechanism(values) if cases.possible[row] else self.task.mechanism(values)
 
@@ -63,7 +63,7 @@ class StudyModel:
 
     @cached_property
     def opens(self) -> bool:
-        """Whether the programs of dynamics can leave the swept parameters open."""
+        """Whether the programs of dynamics can have the swept parameters as inputs."""
         try:
             self.base.programs.check(Request("forward_dynamics", free=self.names))
         except LinkwrightError:
@@ -114,8 +114,6 @@ class StudyModel:
 
     def _around(self, names: Sequence[str]) -> list[list[float]]:
         """Values of all swept parameters near the model's own; those of `names` are changed."""
-        own = self.base.parameters
-        rows = []
-        for part in _AROUND:
-            rows.append([own[n] + (part * (abs(own[n]) or 1.0) if n in names else 0.0) for n in self.names])
-        return rows
+        start = np.array([self.base.parameters[name] for name in self.names])
+        change = np.where(np.isin(self.names, names), np.where(start == 0.0, 1.0, np.abs(start)), 0.0)
+        return [(start + part * change).tolist() for part in _AROUND]

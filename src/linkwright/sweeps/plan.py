@@ -19,7 +19,7 @@ from linkwright.sweeps.distributions import DISTRIBUTIONS, Distribution
 from linkwright.sweeps.settings import Sampling
 
 SAMPLINGS = ("grid", "latin", "sobol", "random")
-DRAWS = 100  # at every point of the grid, unless said
+DRAWS = 100  # at every point of the grid, by default
 MOST = 50_000_000
 _SMALLEST, _LARGEST, _PARTS = 16, 512, 32
 
@@ -115,7 +115,7 @@ def make_plan(parameters: Mapping[str, Any], sampling: Sampling | None = None, c
 
 
 def default_chunk(cases: int) -> int:
-    """How many cases are done together, unless said: enough for lanes to fill, few enough for work to be shared."""
+    """How many cases are computed together by default: enough for a fast batch, few enough to share the work."""
     return int(min(max(_SMALLEST, -(-cases // _PARTS)), _LARGEST))
 
 
@@ -142,7 +142,7 @@ def _is_number(x: Any) -> bool:
     return type(x) is float or (type(x) is int and abs(x) < 2**1000)  # a whole number of JSON may have any size
 
 
-def told(plan: Plan) -> str:
+def plan_text(plan: Plan) -> str:
     """The plan in words: how many cases of what."""
     parts = []
     for name, (kind, *numbers) in plan.recipe["parameters"].items():
@@ -172,7 +172,7 @@ def _spread(way: str, dimensions: int, n: int, seed: int) -> Floats:
     if dimensions > 21201:
         raise ModelError(f"Sobol's sequence has 21201 dimensions at most, and {dimensions} are drawn; use 'latin'")
     with warnings.catch_warnings():
-        # It is balanced best at powers of two; the documentation says so, and other numbers are no mistake.
+        # It is balanced best at powers of two; as the documentation has it, and other numbers are no mistake.
         warnings.simplefilter("ignore", UserWarning)
         return np.asarray(qmc.Sobol(dimensions, scramble=True, seed=generator).random(n))
 
@@ -205,11 +205,11 @@ def _refuse_too_many(many: int) -> None:
         raise ModelError(f"that is {many:,} cases, and {MOST:,} is the most; take fewer values")
 
 
-def _list(name: str, given: Any) -> Floats:
+def _list(name: str, numbers: Any) -> Floats:
     try:
-        values = np.atleast_1d(real_array(name, given))
+        values = np.atleast_1d(real_array(name, numbers))
     except (TypeError, ValueError):
-        text = f"parameter {name!r} varies as {given!r}; give a list of numbers, or a distribution such as"
+        text = f"parameter {name!r} varies as {numbers!r}; give a list of numbers, or a distribution such as"
         raise ModelError(f"{text} lw.uniform(low, high)", element=name) from None
     if values.ndim != 1 or not len(values):
         text = f"parameter {name!r} has values of shape {values.shape}; give one row of numbers"

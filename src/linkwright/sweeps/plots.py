@@ -48,10 +48,10 @@ def plot(
         raise LinkwrightError("no output of this study is a series in time; draw kind='scatter' or 'lines'")
     draw = {"lines": _lines, "scatter": _scatter, "histogram": _histograms, "series": _series}[chosen]
     figure = ShownFigure(facecolor="white", layout="constrained")
-    if names is None:  # what never moves says little; asked for by name it is drawn
+    if names is None:  # a series that never changes is drawn only where it is asked for by name
         series = [name for name in series if _moves(study[name][study.ok])] or series
     draw(study, figure, (series if chosen == "series" else scalars))
-    figure.suptitle(_wrapped(study.told()), fontsize=9.5, color=_INK)
+    figure.suptitle(_wrapped(study.described()), fontsize=9.5, color=_INK)
     if path is not None:
         save_figure(figure, path)
     return figure
@@ -65,10 +65,10 @@ def _wrapped(text: str) -> str:
 
 def _chosen(study: Study, names: str | list[str] | None) -> tuple[list[str], list[str]]:
     asked = list(study.outputs) if names is None else [names] if isinstance(names, str) else list(names)
-    found: tuple[list[str], list[str]] = ([], [])
+    by_kind: tuple[list[str], list[str]] = ([], [])
     for name in asked:
-        found[min(study[name].ndim - 1, 1)].append(name)
-    return found
+        by_kind[min(study[name].ndim - 1, 1)].append(name)
+    return by_kind
 
 
 def _moves(values: Floats) -> bool:

@@ -26,16 +26,16 @@ class Readable:
 
     def reasons(self, values: Floats) -> list[str]:
         """Why cases are refused, empty where they are not."""
-        found = [""] * len(values)
+        reasons = [""] * len(values)
         if not self.needed or not len(values):
-            return found
+            return reasons
         beyond = (values < self._low) | (values > self._high) | ~np.isfinite(values)
         ends = np.concatenate([np.argmin(values, axis=0), np.argmax(values, axis=0)])
         asked = [k for k in dict.fromkeys(ends.tolist()) if beyond[k].any()]
         if any(self._refused(values[k]) for k in asked):
             return [self._refused(row) if out.any() else "" for row, out in zip(values, beyond, strict=True)]
         self._low, self._high = np.fmin(self._low, values.min(axis=0)), np.fmax(self._high, values.max(axis=0))
-        return found
+        return reasons
 
     def _refused(self, row: Floats) -> str:
         try:

@@ -206,22 +206,22 @@ class Store:
         arrays = [_array(archive, f"a{k}", size, np.float64) for k in range(len(header["names"]))]
         if header["digest"] != _digest(arrays) or any(x.ndim < 1 or len(x) != n for x in arrays):
             return None
-        given = header["reasons"]
-        reasons = [str(given.get(str(k), "")) for k in range(n)]
+        by_number = header["reasons"]
+        reasons = [str(by_number.get(str(k), "")) for k in range(n)]
         known = self.task.all_outputs or header["names"]
         return Batch({name: x for name, x in zip(header["names"], arrays, strict=True) if name in known}, reasons)
 
     def stored(self) -> dict[int, Batch]:
         """All chunks that are there and good."""
-        found: dict[int, Batch] = {}
+        chunks: dict[int, Batch] = {}
         with suppress(OSError):
             for name in sorted(_chunk_names(self.folder)):
                 match = _CHUNK_NAME.fullmatch(name)
                 if match and int(match[1]) < self.plan.chunks:
                     batch = self.read(int(match[1]))
                     if batch is not None:
-                        found[int(match[1])] = batch
-        return found
+                        chunks[int(match[1])] = batch
+        return chunks
 
     def drop_chunks(self) -> None:
         """Remove the chunks, once the dataset has all of them."""
@@ -232,17 +232,17 @@ class Store:
 
 # -- files ----------------------------------------------------------------------------------------------------
 def _array(archive: zipfile.ZipFile, name: str, size: int, dtype: Any) -> NDArray[Any]:
-    found = plain_array(archive, name, size)
-    if found is None or found.dtype != np.dtype(dtype):
+    array = plain_array(archive, name, size)
+    if array is None or array.dtype != np.dtype(dtype):
         raise ValueError(f"{name} is packed, or not of type {np.dtype(dtype)}")
-    return found
+    return array
 
 
 def _digest(arrays: list[Floats]) -> str:
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     for x in arrays:
-        made.update(repr(x.shape).encode() + np.ascontiguousarray(x).tobytes())
-    return made.hexdigest()
+        digest.update(repr(x.shape).encode() + np.ascontiguousarray(x).tobytes())
+    return digest.hexdigest()
 
 
 def _chunk_names(folder: Path) -> list[str]:

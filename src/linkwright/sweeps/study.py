@@ -16,7 +16,7 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.sweeps.batch import MISSING, Batch
-from linkwright.sweeps.plan import Plan, told
+from linkwright.sweeps.plan import Plan, plan_text
 from linkwright.sweeps.task import Task
 from linkwright.text import on_one_line
 
@@ -91,8 +91,8 @@ class Study:
         data = self.data.drop_vars([*(n for n in self.names if n not in varied), "reason"])
         if len(varied) == 1:
             return data.swap_dims(case=varied[0]).drop_vars("case")
-        found: xarray.Dataset = data.drop_vars("case").set_index(case=varied).unstack("case")
-        return found
+        table: xarray.Dataset = data.drop_vars("case").set_index(case=varied).unstack("case")
+        return table
 
     @cached_property
     def failed(self) -> xarray.Dataset:
@@ -117,8 +117,8 @@ class Study:
         """The n good cases with the smallest of an output, or the largest, the best first."""
         x = np.where(self.ok, self.scalar(name), np.nan)
         order = np.argsort(-x if largest else x, kind="stable")  # NaN comes last
-        found = order[: int(np.isfinite(x).sum())][:n]
-        return self.data.isel(case=found).drop_vars(["ok", "reason"])
+        cases = order[: int(np.isfinite(x).sum())][:n]
+        return self.data.isel(case=cases).drop_vars(["ok", "reason"])
 
     def case(self, number: int) -> Solution:
         """The whole motion of one case, computed anew by `lw.analyse`: to plot, to animate, to ask for more."""
@@ -140,7 +140,7 @@ class Study:
     ) -> Figure:
         """A figure of these outputs: "lines" over a parameter, a "scatter" matrix, "histogram"s, or "series" in time.
 
-        Unless said, grids have lines, and draws a scatter matrix. With a path it is written as PNG, SVG or PDF.
+        By default grids have lines, and draws a scatter matrix. With a path it is written as PNG, SVG or PDF.
         """
         from linkwright.sweeps.plots import plot
 
@@ -211,19 +211,19 @@ class Study:
 
     def __repr__(self) -> str:
         names = ", ".join(self.outputs[:6]) + ", …" * (len(self.outputs) > 6)
-        return f"<Study {self.told()}; outputs {on_one_line(names)}>"
+        return f"<Study {self.described()}; outputs {on_one_line(names)}>"
 
-    def told(self) -> str:
+    def described(self) -> str:
         """The study in words: how many cases of what, and how many of them failed or are still to be computed."""
         missing = self._batch.reasons.count(MISSING)
         failed = int((~self.ok).sum()) - missing
         ends = (f"; {failed:,} failed" if failed else "", f"; {missing:,} not computed yet" if missing else "")
-        return on_one_line(told(self.plan)) + "".join(ends)
+        return on_one_line(plan_text(self.plan)) + "".join(ends)
 
     def _repr_html_(self) -> str:
         from linkwright.display.markup import heading, line, shown, table
 
-        title, _, ends = self.told().partition(": ")
+        title, _, ends = self.described().partition(": ")
         rows = self.summary()
         reasons = [line(f"{count:,} × {reason}", bad=True) for reason, count in self.reason_counts[:5]]
         return shown(heading(title, ends), table(("", "least", "mean", "most", "in cases"), rows, len(rows)), *reasons)

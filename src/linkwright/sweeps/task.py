@@ -54,10 +54,10 @@ class CaseReader:
         for name in self.swept:
             if name.lower() not in spelled:
                 raise NameNotFound("parameter", name, list(values))
-        own = {spelled[name.lower()]: values[spelled[name.lower()]] for name in self.swept}
-        if len(own) < len(self.swept):
+        values_by_name = {spelled[name.lower()]: values[spelled[name.lower()]] for name in self.swept}
+        if len(values_by_name) < len(self.swept):
             raise ModelError(f"a parameter is swept twice, in other letters: {', '.join(self.swept)}; name it once")
-        return own
+        return values_by_name
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ def make_task(
     times: ArrayLike | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> Task:
-    """The task of a mechanism or a model file; what the model says fills in what is not given."""
+    """The task of a mechanism or a model file; the model has what is not given."""
     text = _model(model)
     fixed = {name: float(x) for name, x in (parameters or {}).items()}
     asked: dict[str, Output] = {} if outputs is None else named(outputs)
@@ -247,17 +247,17 @@ def _unwritten(error: LinkwrightError) -> ModelError:
     return ModelError(f"{text}; give the path of its model file")
 
 
-def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in given.items():
+def _settings(plain: Mapping[str, Any]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for name, value in plain.items():
         if name not in SETTINGS:
             raise NameNotFound("setting", str(name), list(SETTINGS))
-        found[name] = _text(value) if name in ("freedom", "method") else _number(value)
-    if found.get("freedom", "pivoting") not in ("minimum-norm", "pivoting"):
-        raise NameNotFound("way with freedom", found["freedom"], ["minimum-norm", "pivoting"])
-    if found.get("method", "rk45") not in SIMULATION_METHODS:
-        raise NameNotFound("method", found["method"], list(SIMULATION_METHODS))
-    return found
+        settings[name] = _text(value) if name in ("freedom", "method") else _number(value)
+    if settings.get("freedom", "pivoting") not in ("minimum-norm", "pivoting"):
+        raise NameNotFound("way with freedom", settings["freedom"], ["minimum-norm", "pivoting"])
+    if settings.get("method", "rk45") not in SIMULATION_METHODS:
+        raise NameNotFound("method", settings["method"], list(SIMULATION_METHODS))
+    return settings
 
 
 def _text(value: Any) -> str:
