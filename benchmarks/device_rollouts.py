@@ -96,10 +96,10 @@ def semantics(mech: lw.Mechanism) -> dict[str, Any]:
     q_bar, v_bar = bar.project(np.broadcast_to(bar.assemble(), (CHECKED, bar.nq)), v[:, : bar.nv])
     cases: dict[str, tuple[Any, ...]] = {
         "constant": (mech, q, v, tau, {}),
-        "samples": (mech, q, v, tau, {"every": 7, "outputs": ("q", "v", "a")}),
+        "samples": (mech, q, v, tau, {"sampling": lw.Sampling(every=7, outputs=("q", "v", "a"))}),
         "sequence": (mech, q, v, sequence, {}),
         "law": (mech, q, v, lambda t, q, v: -v - 3.0 * np.sin(q + t), {}),
-        "outputs": (mech, q, v, tau, {"outputs": lambda t, q, v: q[:3] * t + v[:3], "every": 5}),
+        "outputs": (mech, q, v, tau, {"sampling": lw.Sampling(every=5, outputs=lambda t, q, v: q[:3] * t + v[:3])}),
         "blown up": (mech, q_bad, v, tau, {}),
         "four-bar": (bar, np.asarray(q_bar), np.asarray(v_bar), None, {}),
     }
@@ -143,11 +143,15 @@ def ours(mech: lw.Mechanism, method: str, precision: str, note: Callable[..., No
         host = start(mech, count)
         q, v, tau = (cp.asarray(x.astype(precision)) for x in host)
         began = time.perf_counter()
-        got = lw.rollout(mech, q[:CHECKED], v[:CHECKED], DT, 100, tau[:CHECKED], method=method, every=100)
+        got = lw.rollout(
+            mech, q[:CHECKED], v[:CHECKED], DT, 100, tau[:CHECKED], method=method, sampling=lw.Sampling(every=100)
+        )
         wait()
         compiled = {"first call": time.perf_counter() - began} if first else {}
         few = [x[:CHECKED].astype(precision).astype(np.float64) for x in host]
-        wanted = lw.rollout(mech, few[0], few[1], DT, 100, few[2], method=method, every=100).final_q
+        wanted = lw.rollout(
+            mech, few[0], few[1], DT, 100, few[2], method=method, sampling=lw.Sampling(every=100)
+        ).final_q
         error = float(np.abs(got.final_q.get() - wanted).max())
         how, size = f"{method} {precision}", (count, steps)
         seconds = timed(partial(lw.rollout, mech, q, v, DT, steps, tau, method=method, every=steps), wait)
@@ -193,7 +197,16 @@ def mujoco_rollout(mech: lw.Mechanism, note: Callable[..., None]) -> None:
             call = partial(rollout.rollout, model, datas, state, control, **options)
             states, _ = call()
             seconds = timed(call, nothing, 2)
-            ended = lw.rollout(mech, q[:CHECKED], v[:CHECKED], DT, steps, tau[:CHECKED], method=method, every=steps)
+            ended = lw.rollout(
+                mech,
+                q[:CHECKED],
+                v[:CHECKED],
+                DT,
+                steps,
+                tau[:CHECKED],
+                method=method,
+                sampling=lw.Sampling(every=steps),
+            )
             error = float(np.abs(states[:CHECKED, -1, 1 : 1 + mech.nv] - ended.final_q).max())
             who, where = f"mujoco.rollout {mujoco.__version__}", f"CPU, {cores} threads"
             note(who, where, f"{method} float64", (count, steps), seconds, error=error)
@@ -221,7 +234,9 @@ def mjx_rollout(mech: lw.Mechanism, method: str, note: Callable[..., None]) -> N
             ended = np.asarray(many(*given))
             compiled = time.perf_counter() - began
             few = [x[:CHECKED] for x in host]
-            wanted = lw.rollout(mech, few[0], few[1], DT, 100, few[2], method=method, every=100).final_q
+            wanted = lw.rollout(
+                mech, few[0], few[1], DT, 100, few[2], method=method, sampling=lw.Sampling(every=100)
+            ).final_q
             error = float(np.abs(ended[:CHECKED] - wanted).max())
             seconds = timed(partial(finished, many, given), nothing)
             more = {"first call": compiled, "error": error}

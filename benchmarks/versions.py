@@ -184,8 +184,8 @@ def warm_rows() -> Iterator[Row]:
 
     def value() -> Measurement:
         mech, rng = lw.load(MODELS / "double_four_bar.mks"), np.random.default_rng()  # no process has had its values
-        lw.simulate(mech, 1e-3, parameters={"m": rng.uniform(0.9, 1.1)})  # the first of them
-        return partial(cpu_seconds, lambda: lw.simulate(mech, 1e-3, parameters={"m": rng.uniform(0.9, 1.1)}))
+        lw.simulate(mech.with_parameters(m=rng.uniform(0.9, 1.1)), 1e-3)  # the first of them
+        return partial(cpu_seconds, lambda: lw.simulate(mech.with_parameters(m=rng.uniform(0.9, 1.1)), 1e-3))
 
     yield Row("`lw.simulate` of double_four_bar.mks beyond its steps, second call", simulation, warm=True)
     yield Row("the same with a second new value of a parameter", value, 1, seldom=True, warm=True)

@@ -32,7 +32,7 @@ assert np.allclose(down, acceleration - weight, atol=1e-6 * np.max(np.abs(down))
 
 # One rod alone, pushed a little, swings with the period 2π √(2 L / 3 g).
 one = mech.lock({f"hinge{k}": 0.0 for k in range(2, 6)})
-small = lw.simulate(one, t_end=20.0, q0=[1e-3], v0=[0.0], method="dop853", rtol=1e-11, interval=0.001)
+small = lw.simulate(one, t_end=20.0, q0=[1e-3], v0=[0.0], method="dop853", rtol=1e-11, saving=lw.Saving(interval=0.001))
 turns = small.time[1:][np.diff(np.sign(small.q[:, 0])) != 0]
 period = 2 * np.mean(np.diff(turns))
 length = 5 * mech.parameters["length"]

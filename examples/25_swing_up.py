@@ -64,7 +64,13 @@ print(f"IPOPT: {found.stats()['return_status']} after {found.stats()['iter_count
 pieces = tuple((float(f), float(d), 0.0, 0.0) for f, d in zip(forces, np.diff(forces) / h, strict=False))
 law = lw.Table(tuple(times.tolist()), pieces)
 motion = lw.simulate(
-    mech, t_end=DURATION, q0=[0, 0], v0=[0, 0], tau=lambda t, q, v: np.array([law(t), 0.0]), rtol=1e-10, times=times
+    mech,
+    t_end=DURATION,
+    q0=[0, 0],
+    v0=[0, 0],
+    tau=lambda t, q, v: np.array([law(t), 0.0]),
+    rtol=1e-10,
+    saving=lw.Saving(times=times),
 )
 off = np.abs(np.concatenate([motion.q, motion.v], axis=1) - plan.T)
 print(f"simulated with these forces, the pole ends {off[-1, 1]:.1e} rad from upright, the cart {off[-1, 0]:.1e} m off")

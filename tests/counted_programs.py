@@ -59,7 +59,7 @@ VERBS: dict[str, tuple[str, Callable[[lw.Mechanism], Any]]] = {
     "assemble with parameters": ("swinging", lambda m: m.with_parameters(crank=0.97).assemble()),
     "simulate with parameters": (
         "swinging",
-        lambda m: lw.simulate(m, t_end=0.1, parameters={"crank": 0.97, "heavy": 2.2}),
+        lambda m: lw.simulate(m.with_parameters(crank=0.97, heavy=2.2), t_end=0.1),
     ),
     "Loop with parameters": ("hanging", lambda m: loop(m.with_parameters(m=2.4))),
     "sweep": ("driven", lambda m: lw.sweep(m, {"crank": [0.9, 1.0]}, ["reach = max(b.angle)"])),
@@ -93,7 +93,7 @@ VERBS: dict[str, tuple[str, Callable[[lw.Mechanism], Any]]] = {
 NEW_VALUES: dict[str, Callable[[lw.Mechanism], Any]] = {
     "analyse": lambda m: lw.analyse(m.with_parameters(crank=0.95)),
     "assemble with parameters": lambda m: m.with_parameters(crank=0.95).assemble(),
-    "simulate with parameters": lambda m: lw.simulate(m, t_end=0.1, parameters={"crank": 0.95, "heavy": 1.8}),
+    "simulate with parameters": lambda m: lw.simulate(m.with_parameters(crank=0.95, heavy=1.8), t_end=0.1),
     "Loop with parameters": lambda m: loop(m.with_parameters(m=2.5)),
     "sweep": lambda m: lw.sweep(m, {"crank": [0.85, 1.05]}, ["reach = max(b.angle)"]),
     "optimise": lambda m: lw.optimise(m, "range(d.angle)", {"crank": (0.8, 0.9, 1.1)}, search=lw.Search(iterations=3)),

@@ -56,7 +56,7 @@ def answers(name: str, length: float, mass: float) -> dict[str, Any]:
         return np.array([*shifted, *turned])
 
     def simulate() -> Any:
-        sol = lw.simulate(mech, TIMES[-1], times=TIMES)
+        sol = lw.simulate(mech, TIMES[-1], saving=lw.Saving(times=TIMES))
         assert sol.status, sol.status
         return np.concatenate([sol.q / q_unit, sol.v / v_unit], axis=1)
 

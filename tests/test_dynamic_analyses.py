@@ -32,7 +32,7 @@ def test_dynamic_analysis_is_the_simulation_that_system_describes() -> None:
     sol = lw.analyse(mech)
     assert sol.status
     np.testing.assert_allclose(sol.time, np.arange(0, 2.005, 0.01), atol=1e-12)
-    same = lw.simulate(mech, 2.0, q0=[0.3], times=sol.time, rtol=1e-10)
+    same = lw.simulate(mech, 2.0, q0=[0.3], rtol=1e-10, saving=lw.Saving(times=sol.time))
     np.testing.assert_array_equal(sol.q, same.q)
 
 

@@ -22,6 +22,7 @@ from linkwright.mechanism.elements import AppliedWrench, Rod
 from linkwright.mechanism.expression import Expression, Name, Number
 from redundant_linkages import bennett_rows, loop
 from rotation import some
+from run_settings import settings
 from scaled_models import Scale
 
 MODELS = Path(__file__).parents[1] / "examples" / "models"
@@ -162,8 +163,8 @@ def test_consistent_states_equilibria_linear_models_and_reactions_are_those_of_i
 @pytest.mark.parametrize("options", [{}, {"conserve": "energy"}, {"method": "radau"}, {"method": "rk4", "dt": 1e-3}])
 def test_simulations_are_those_of_its_own_programs(options: dict[str, Any]) -> None:
     mech = with_all_numbers_bound(MECHANISMS["four-bar"]()).with_parameters(s=1.0)
-    one = lw.simulate(mech, t_end=0.3, rtol=1e-10, interval=0.01, **options)
-    other = lw.simulate(lw.Mechanism(mech.description), t_end=0.3, rtol=1e-10, interval=0.01, **options)
+    one = lw.simulate(mech, t_end=0.3, rtol=1e-10, **settings(interval=0.01, **options))
+    other = lw.simulate(lw.Mechanism(mech.description), t_end=0.3, rtol=1e-10, **settings(interval=0.01, **options))
     assert one.status.ok
     np.testing.assert_allclose(one.q, other.q, atol=1e-8)
 

@@ -207,7 +207,7 @@ class Asked:
     def simulate(self) -> Any:
         def ask() -> Any:
             times = np.linspace(0.0, 0.4, 5) * self.unit.time
-            sol = lw.simulate(self.mech, times[-1], times=times)
+            sol = lw.simulate(self.mech, times[-1], saving=lw.Saving(times=times))
             steps = float(sol.counters.steps > 0)
             return {"y": np.array([self._state(q, v) for q, v in zip(sol.q, sol.v, strict=True)]), "steps": steps} | {
                 "messages": _unitless(str(sol.status))

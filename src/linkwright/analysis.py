@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.checks import path_text, real_array
+from linkwright.base.checks import real_array
 from linkwright.base.types import Floats
 from linkwright.errors import AssemblyError, LinkwrightError, ModelError, NameNotFound
 from linkwright.model import Mechanism
@@ -42,7 +42,7 @@ def analyse(
     Kinematic: position, velocity and acceleration of every body as drivers prescribe; motion that the constraints
     leave free is the one of least norm, or with freedom="pivoting" the paper's. Dynamic: the motion from the model's
     initial conditions under its forces; `simulation` overrides its settings, as `lw.simulate` has them (method, rtol,
-    atol, dt, tau, events, checkpoint, resume). Static: where it stays at rest, at every time if it depends on time.
+    dt, tau, events, stepping, saving). Static: where it stays at rest, at every time if it depends on time.
     Inverse dynamic: the kinematic motion, and the forces of the drivers that cause it.
 
     At a time point Newton's method ends when its last correction is at most `newton_tolerance` (a part of the bodies'
@@ -57,14 +57,9 @@ def analyse(
     from linkwright.constraints.motion import times_of
     from linkwright.constraints.remarks import remarks
     from linkwright.mechanism.system import AnalysisKind, System, idle_settings
-    from linkwright.sources import LoadOptions, load
+    from linkwright.sources import mechanism_of
 
-    if isinstance(mechanism, Mechanism):
-        mech = mechanism.with_parameters(**parameters) if parameters else mechanism
-    else:  # its reader alone knows the parameters that depend on others
-        mech = load(
-            path_text("a model file", mechanism), **({"parameters": parameters} if parameters else LoadOptions())
-        )
+    mech = mechanism_of(mechanism, parameters)
     d = mech.description
     system: System = d.system or System()
     kind = analysis or system.analysis
@@ -107,9 +102,8 @@ def _tolerances(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_notes(solution: Solution, notes: Collection[str]) -> Solution:
-    """The solution with more to say in its status."""
-    if notes:
-        solution.status = replace(solution.status, notes=(*solution.status.notes, *notes))
+    """The solution with further notes in its status."""
+    solution.add_notes(notes)
     return solution
 
 
@@ -137,20 +131,25 @@ def ready(mech: Mechanism) -> tuple[str, ...]:
 def _dynamic(
     mech: Mechanism, system: System, points: Floats, settings: dict[str, Any], progress: Progress | None
 ) -> Solution:
+    from linkwright.simulation.settings import Saving, Stepping  # with `simulate`, for its weight
     from linkwright.simulation.simulate import simulate
 
     refuse_massless(mech)
     if len(points) < 2:
-        raise ModelError(f"{mech.name!r} has one time point only; a simulation needs a beginning and an end")
-    given = {"method": system.method, "rtol": system.rtol, "atol": system.atol, "dt": system.dt}
-    chosen = {**given, **settings}
+        raise ModelError(f"{mech.name!r} has one time point only; a simulation needs a start and an end")
+    chosen = {"method": system.method, "rtol": system.rtol, "dt": system.dt, **settings}
     if settings.get("method") not in (None, system.method) and "dt" not in settings:
         chosen["dt"] = None  # the model's step is meant for the model's method
-    start, end = float(points[0]), float(points[-1])
-    solution = simulate(mech, end, t_start=start, times=points, progress=progress, **chosen)
-    beyond = _beyond_limits(solution, _stopped(mech.description))
-    if beyond:
-        solution.status = replace(solution.status, notes=(*solution.status.notes, *beyond))
+    stepping, saving = chosen.pop("stepping", Stepping()), chosen.pop("saving", Saving())
+    if isinstance(stepping, Stepping) and isinstance(saving, Saving):  # else `simulate` says so
+        if stepping.t_start or saving.times is not None or saving.interval is not None:
+            text = "the times of an analysis are the model's, or times=...; leave t_start, times and interval out"
+            raise ModelError(f"{text} of lw.Stepping and lw.Saving")
+        atol = system.atol if stepping.atol is None else stepping.atol
+        stepping = replace(stepping, t_start=float(points[0]), atol=atol)
+        saving = replace(saving, times=points, progress=progress or saving.progress)
+    solution = simulate(mech, float(points[-1]), stepping=stepping, saving=saving, **chosen)
+    solution.add_notes(_beyond_limits(solution, _stopped(mech.description)))
     return _acted(solution.mechanism, solution, settings.get("tau"))
 
 
@@ -228,10 +227,7 @@ def _acted(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:
         series, notes = {}, [f"forces are left out: {error}"]
     except KeyboardInterrupt:  # the motion is there, and may have taken hours
         series, notes = {}, ["forces are left out: interrupted while they were computed"]
-    made = solution.with_series(series)
-    if notes:
-        made.status = replace(made.status, notes=(*made.status.notes, *notes))
-    return made
+    return _with_notes(solution.with_series(series), notes)
 
 
 def _along(solution: Solution, tau: Any, nv: int) -> Floats:
@@ -304,12 +300,8 @@ def kinematic(
         motion.newton_iterations, motion.tape_evaluations, motion.linear_solves, motion.substeps, len(motion.times)
     )
     arrays = (motion.times, *(x[..., part] for x, part in _parts(motion)))
-    made = Solution.of(d, *arrays, status=status, counters=counters, iterations=motion.iterations)
-    beyond = _beyond_limits(made)
-    if beyond:
-        status = replace(status, notes=(*status.notes, *beyond))
-        made = Solution.of(d, *arrays, status=status, counters=counters, iterations=motion.iterations)
-    return made
+    solution = Solution.of(d, *arrays, status=status, counters=counters, iterations=motion.iterations)
+    return _with_notes(solution, _beyond_limits(solution))
 
 
 def _parts(motion: Motion) -> list[tuple[Any, slice]]:

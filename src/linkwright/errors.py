@@ -103,6 +103,14 @@ class DtypeError(_ArrayError, TypeError):
     """An array of the wrong dtype; carries what was given and what is wanted."""
 
 
+class ArgumentError(LinkwrightError, TypeError):
+    """An argument that a function does not take, or of the wrong type; says where it belongs."""
+
+    def __init__(self, message: str, *, argument: str) -> None:
+        super().__init__(message)
+        self.argument = argument
+
+
 class MemoryLimitError(LinkwrightError, MemoryError):
     """A request that does not fit into memory; carries the bytes that it needs and those that there are."""
 

@@ -47,6 +47,14 @@ def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Mechanism
     return Mechanism(description) if source is None else Mechanism(description, source=source, names=names)
 
 
+def mechanism_of(model: Mechanism | str | PathLike[str], parameters: Mapping[str, float] | None = None) -> Mechanism:
+    """A mechanism itself, or the one in a file, with other values of its parameters where they are given."""
+    if isinstance(model, Mechanism):
+        return model.with_parameters(**parameters) if parameters else model
+    # The reader alone knows the parameters that depend on others.
+    return load(model, parameters=parameters) if parameters else load(model)
+
+
 def _source(file: str, description: Description, names: Sequence[str], options: LoadOptions) -> Mechanism | None:
     """The mechanism with the file's own values, if other values of parameters are all that it differs in."""
     from linkwright.formats import read

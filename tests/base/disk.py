@@ -32,7 +32,7 @@ MODEL, DRIVEN = models / "pendulum.mks", models / "driven.mks"
 MODEL.write_text(TEXT.format("", "DYNAMIC"))
 DRIVEN.write_text(TEXT.format("DRIVER d (hinge.angle = TIME);", "KINEMATIC"))
 mech = lw.chain(2)
-motion = lw.simulate(mech, 2.0, q0=[0.3, -0.2], interval=0.01)
+motion = lw.simulate(mech, 2.0, q0=[0.3, -0.2], saving=lw.Saving(interval=0.01))
 
 
 def command(*words: object) -> None:
@@ -43,7 +43,7 @@ def command(*words: object) -> None:
 
 def checkpointed(path: Path) -> None:
     """A new file: only a checkpoint is replaced by one."""
-    solution = lw.simulate(mech, 0.1, q0=[0.3, -0.2], checkpoint=path)
+    solution = lw.simulate(mech, 0.1, q0=[0.3, -0.2], saving=lw.Saving(checkpoint=path))
     if not solution.status:
         assert len(solution), "what was computed is kept"
         raise LinkwrightError(solution.status.message)

@@ -64,7 +64,7 @@ MAY_BE_NONE = {
     "simulate q0": lambda x: lw.simulate(MECH, 0.01, q0=x),
     "simulate v0": lambda x: lw.simulate(MECH, 0.01, v0=x),
     "simulate tau": lambda x: lw.simulate(MECH, 0.01, tau=x),
-    "simulate times": lambda x: lw.simulate(MECH, 2.0, times=x),
+    "simulate times": lambda x: lw.simulate(MECH, 2.0, saving=lw.Saving(times=x)),
     "rollout tau": lambda x: lw.rollout(MECH, ZERO, ZERO, 0.01, 2, tau=x),
     "analyse times": lambda x: lw.analyse(MECH, times=x),
 }

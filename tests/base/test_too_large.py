@@ -79,7 +79,7 @@ def test_samples_that_do_not_fit_are_refused(little):
 
 def test_times_beyond_number_are_refused():
     with pytest.raises(ModelError, match=r"asks for 1e\+12 points"):
-        lw.simulate(PENDULUM, 1.0, interval=1e-12)
+        lw.simulate(PENDULUM, 1.0, saving=lw.Saving(interval=1e-12))
     with pytest.raises(ModelError, match=r"interval = 1e-12 asks for 1e\+12 points"):
         times_of(0.0, 1.0, 1e-12)
 
@@ -90,7 +90,7 @@ SIZES = {
     "branching": lambda x: lw.tree(5, x),
     "random tree": lw.random_tree,
     "steps": lambda x: lw.rollout(PENDULUM, ZERO, ZERO, 0.01, x),
-    "every": lambda x: lw.rollout(PENDULUM, ZERO, ZERO, 0.01, 4, every=x),
+    "every": lambda x: lw.rollout(PENDULUM, ZERO, ZERO, 0.01, 4, sampling=lw.Sampling(every=x)),
     "a shape": lambda x: lw.record(lambda y: y, (x,)),
 }
 

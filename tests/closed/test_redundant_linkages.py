@@ -205,9 +205,9 @@ def test_a_loop_whose_rounded_lengths_leave_a_gap_is_simulated_nearly_as_the_exa
 ) -> None:
     q, s, _ = bennett(0.7, 3.0, 0.6, 1.1)
     rounded, exact = (loop("bennett", bennett_rows(0.4, 0.6, 1.1, n)) for n in (digits, None))
-    sol = lw.simulate(rounded, t_end=3.0, q0=q, v0=3.0 * s, rtol=rtol, interval=0.1)
+    sol = lw.simulate(rounded, t_end=3.0, q0=q, v0=3.0 * s, rtol=rtol, saving=lw.Saving(interval=0.1))
     assert sol.status, str(sol.status)
-    right = lw.simulate(exact, t_end=3.0, q0=q, v0=3.0 * s, rtol=1e-10, interval=0.1)
+    right = lw.simulate(exact, t_end=3.0, q0=q, v0=3.0 * s, rtol=1e-10, saving=lw.Saving(interval=0.1))
     assert np.abs(sol.q - right.q).max() < 100.0 * 10.0**-digits
     assert any("redundant loops are open by" in note for note in sol.status.notes)
     assert not right.status.notes
@@ -220,7 +220,7 @@ def test_bennetts_linkage_keeps_its_energy_for_a_minute_in_free_motion() -> None
     q, s, _ = bennett(0.7, 3.0, 0.6, 1.1)
     drift = {}
     for rtol, conserve in ((1e-6, "energy"), (1e-6, None), (1e-12, None)):
-        sol = lw.simulate(mech, t_end=60.0, q0=q, v0=3.0 * s, rtol=rtol, conserve=conserve)
+        sol = lw.simulate(mech, t_end=60.0, q0=q, v0=3.0 * s, rtol=rtol, stepping=lw.Stepping(conserve=conserve))
         assert sol.status, str(sol.status)
         energy = mech.kinetic_energy(sol.q, sol.v)
         drift[rtol, conserve] = np.abs(energy / energy[0] - 1.0).max()
@@ -324,7 +324,9 @@ def test_implicit_steps_and_python_laws_pass_a_flat_position_too(method: str, rt
     mech, way = parallelogram()
     times = np.linspace(0.0, 1.0, 11)
     for angle, rate in STARTS[:2]:
-        sol = lw.simulate(mech, 1.0, q0=angle * way, v0=rate * way, rtol=rtol, method=method, tau=tau, times=times)
+        sol = lw.simulate(
+            mech, 1.0, q0=angle * way, v0=rate * way, rtol=rtol, method=method, tau=tau, saving=lw.Saving(times=times)
+        )
         assert sol.status, (angle, rate, str(sol.status))
         right = swung(way, angle, rate, times)
         assert np.abs(np.concatenate([sol.q, sol.v], axis=1) - right).max() < max(1e3 * rtol, 1e-8)
@@ -336,7 +338,9 @@ def test_what_is_asked_for_within_a_crossing_is_as_exact_as_the_steps() -> None:
     event = lw.Event(lambda t, q, v: q[0] - 0.02, name="beyond")
     for angle, rate in STARTS[:2]:
         right = swung(way, angle, rate, times)
-        sol = lw.simulate(mech, 1.0, q0=angle * way, v0=rate * way, rtol=1e-12, times=times, events=event)
+        sol = lw.simulate(
+            mech, 1.0, q0=angle * way, v0=rate * way, rtol=1e-12, events=event, saving=lw.Saving(times=times)
+        )
         assert np.abs(sol.q - right[:, :3]).max() < 1e-9
         assert np.abs(sol.v - right[:, 3:]).max() < 1e-7
         assert np.abs(sol.events[0].q[0] - 0.02) < 1e-10

@@ -73,7 +73,7 @@ def speed(sol: lw.Solution, body: str) -> np.ndarray:
 def test_equal_cranks_with_rounded_numbers_turn_alike_through_their_flat_position(
     count: int, tilt: float, digits: int
 ) -> None:
-    sol = lw.simulate(cranks(count, tilt, digits), 1.6, interval=0.05)
+    sol = lw.simulate(cranks(count, tilt, digits), 1.6, saving=lw.Saving(interval=0.05))
     assert sol.status, str(sol.status)
     energy = sol.energy()
     assert np.ptp(energy) < 1e-6 * np.abs(energy).max()

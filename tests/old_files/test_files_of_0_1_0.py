@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import linkwright as lw
 from linkwright.errors import FormatError
+from run_settings import settings
 
 
 def angle(t: np.ndarray, length: float, rate: float) -> np.ndarray:
@@ -111,10 +112,10 @@ def test_a_checkpoint_is_refused_by_its_version_and_kept(name: str, tmp_path: Pa
     mech = lw.load(old.model(old.OSCILLATOR, tmp_path))
     message = "the format version 2 of an older Linkwright.*; resume with the Linkwright that wrote it, or leave"
     with pytest.raises(FormatError, match=message) as caught:
-        lw.simulate(mech, old.T_END, checkpoint=path, resume=True, **old.RUNS[name])
+        lw.simulate(mech, old.T_END, **settings(checkpoint=path, resume=True, **old.RUNS[name]))
     assert caught.value.file == str(path)
     assert path.read_bytes() == content
-    anew = lw.simulate(mech, old.T_END, checkpoint=path, **old.RUNS[name])
+    anew = lw.simulate(mech, old.T_END, **settings(checkpoint=path, **old.RUNS[name]))
     assert anew.status.ok
     assert "another run or version" in anew.status.notes[0]
     assert Path(f"{path}.old").read_bytes() == content

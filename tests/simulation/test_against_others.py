@@ -15,7 +15,7 @@ METHODS = [("rk45", None), ("dop853", None), ("radau", None), ("rk4", 1e-3)]
 @pytest.mark.parametrize(("method", "dt"), METHODS)
 def test_a_damped_oscillator_follows_its_closed_form(method, dt):
     mech = oscillator(stiffness=4.0, damping=0.2)
-    sol = lw.simulate(mech, 6.0, q0=[0.5], v0=[-0.1], method=method, dt=dt, rtol=1e-10, interval=0.05)
+    sol = lw.simulate(mech, 6.0, q0=[0.5], v0=[-0.1], method=method, dt=dt, rtol=1e-10, saving=lw.Saving(interval=0.05))
     decay, turn = 0.1, np.sqrt(4.0 - 0.01)
     sine = (-0.1 + decay * 0.5) / turn
     t = sol.time
@@ -33,7 +33,7 @@ def test_a_double_pendulum_moves_as_scipy_says(method):
 
     times = np.linspace(0.0, 1.0, 21)
     theirs = solve_ivp(slope, (0.0, 1.0), [*SWUNG, 0.0, 0.0], "DOP853", times, rtol=1e-12, atol=1e-12)
-    sol = lw.simulate(mech, 1.0, q0=SWUNG, method=method, rtol=1e-10, times=times)
+    sol = lw.simulate(mech, 1.0, q0=SWUNG, method=method, rtol=1e-10, saving=lw.Saving(times=times))
     np.testing.assert_allclose(np.concatenate([sol.q, sol.v], axis=1), theirs.y.T, atol=2e-5)
 
 

@@ -70,7 +70,7 @@ def test_a_start_that_is_too_far_off_is_an_error():
 def test_a_driven_mechanism_moves_as_kinematic_analysis_says():
     mech = four_bar(crank=np.pi / 2 + 2.0 * lw.TIME)
     asked = lw.analyse(mech, times=np.linspace(0.0, 2.0, 21))
-    found = lw.simulate(mech, 2.0, times=asked.time)
+    found = lw.simulate(mech, 2.0, saving=lw.Saving(times=asked.time))
     for name in mech.description.body_names:
         np.testing.assert_allclose(found.position(name), asked.position(name), atol=1e-9)
         np.testing.assert_allclose(found.acceleration(name), asked.acceleration(name), atol=1e-7)
@@ -102,9 +102,9 @@ def test_a_pendulum_held_by_a_loop_swings_as_one_held_by_a_joint():
     tree, closed = pendulum("tree"), pendulum("free")
     v0 = np.array([1.0, 0.5, 0.3])
     times = np.linspace(0.0, 2.0, 21)
-    one = lw.simulate(tree, 2.0, v0=v0, rtol=1e-10, times=times)
+    one = lw.simulate(tree, 2.0, v0=v0, rtol=1e-10, saving=lw.Saving(times=times))
     start = np.array([0.0, 0.0, -0.7, 1.0, 0.0, 0.0, 0.0])
     rates = np.concatenate([np.cross(v0, [0.0, 0.0, -0.7]), v0])
-    other = lw.simulate(closed, 2.0, q0=start, v0=rates, rtol=1e-10, times=times)
+    other = lw.simulate(closed, 2.0, q0=start, v0=rates, rtol=1e-10, saving=lw.Saving(times=times))
     assert closed.loops == ("pivot",)
     np.testing.assert_allclose(other.position("bob"), one.position("bob"), atol=1e-7)

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, ModelError
+from run_settings import settings
 
 PULL = 9.81 * 2.0 / (2 * 0.35 + 1.0)  # of both cranks and the coupler, over what they resist
 START, END = 0.6, 3.0
@@ -57,7 +58,7 @@ def crossings(function) -> np.ndarray:
 
 def swing(events, **options):
     mech, way = cranks()
-    return lw.simulate(mech, END, q0=START * way, v0=0.0 * way, events=events, **{"rtol": 1e-10, **options})
+    return lw.simulate(mech, END, q0=START * way, v0=0.0 * way, events=events, **settings(**{"rtol": 1e-10, **options}))
 
 
 def times_of(sol, name: str) -> list[float]:

@@ -8,6 +8,7 @@ from moving_models import four_bar, oscillator
 
 import linkwright as lw
 from linkwright.errors import DtypeError, ModelError, ShapeError
+from run_settings import settings
 
 ENGINES = [{}, {"method": "dop853"}, {"method": "rk4", "dt": 1e-3}, {"method": "radau"}]
 
@@ -18,7 +19,7 @@ def through_zero(t, q, v):
 
 @pytest.mark.parametrize("options", ENGINES)
 def test_crossings_of_an_oscillator_are_met_at_their_times(options):
-    sol = lw.simulate(oscillator(4.0), 5.0, q0=[1.0], rtol=1e-11, events=lw.Event(through_zero), **options)
+    sol = lw.simulate(oscillator(4.0), 5.0, q0=[1.0], rtol=1e-11, events=lw.Event(through_zero), **settings(**options))
     wanted = np.pi / 4 + np.pi / 2 * np.arange(3)
     np.testing.assert_allclose([event.time for event in sol.events], wanted, atol=1e-7)
     assert {event.name for event in sol.events} == {"through_zero"}
@@ -37,7 +38,7 @@ def test_a_direction_chooses_crossings(direction, count):
 @pytest.mark.parametrize("options", [*ENGINES, {"interval": 0.1}, {"method": "rk4", "dt": 0.01, "interval": 0.1}])
 def test_a_terminal_event_ends_the_run_where_it_happens(options):
     event = lw.Event(lambda t, q, v: q[0] - 0.5, terminal=True, name="half")
-    sol = lw.simulate(oscillator(4.0), 5.0, q0=[1.0], rtol=1e-10, events=event, **options)
+    sol = lw.simulate(oscillator(4.0), 5.0, q0=[1.0], rtol=1e-10, events=event, **settings(**options))
     assert sol.status.ok
     assert sol.status.reason == "event"
     assert sol.status.element == "half"
@@ -54,7 +55,7 @@ def test_events_before_a_terminal_one_are_told_and_none_after():
         lw.Event(lambda t, q, v: q[0] - 0.5, terminal=True, name="end"),
         lw.Event(lambda t, q, v: q[0] - 0.4, name="late"),
     ]
-    sol = lw.simulate(oscillator(4.0), 5.0, q0=[1.0], max_step=2.0, rtol=1e-4, events=events)
+    sol = lw.simulate(oscillator(4.0), 5.0, q0=[1.0], rtol=1e-4, events=events, stepping=lw.Stepping(max_step=2.0))
     assert [event.name for event in sol.events] == ["early", "end"]
 
 
@@ -97,7 +98,7 @@ def test_two_crossings_within_one_step_are_found(options):
     """A swing that passes a level just below its height: up and down again within one step."""
     level = 1.0 - 1e-6
     event = lw.Event(lambda t, q, v: q[0] - level, name="top")
-    sol = lw.simulate(oscillator(1.0), 20.0, q0=[1.0], rtol=1e-10, events=event, **options)
+    sol = lw.simulate(oscillator(1.0), 20.0, q0=[1.0], rtol=1e-10, events=event, **settings(**options))
     away = np.arccos(level)
     wanted = [away, *(2.0 * np.pi * k + side * away for k in (1, 2, 3) for side in (-1, 1))]
     np.testing.assert_allclose([e.time for e in sol.events], wanted, atol=2e-5)
@@ -133,7 +134,9 @@ def test_an_event_without_a_value_ends_the_run_with_its_name(options, record):
         with np.errstate(invalid="ignore"):
             return np.sqrt(0.55 - t) + 0.0 * q[0]
 
-    sol = lw.simulate(oscillator(1.0), 2.0, q0=[1.0], events=lw.Event(root, name="root"), record=record, **options)
+    sol = lw.simulate(
+        oscillator(1.0), 2.0, q0=[1.0], events=lw.Event(root, name="root"), **settings(record=record, **options)
+    )
     assert not sol.status
     assert sol.status.reason == "event has no value"
     assert sol.status.element == "root"
@@ -144,7 +147,7 @@ def test_an_event_without_a_value_ends_the_run_with_its_name(options, record):
 def test_an_event_without_a_value_after_a_terminal_one_does_not_matter():
     stop = lw.Event(lambda t, q, v: q[0] - np.cos(0.3), terminal=True, name="stop")
     late = lw.Event(lambda t, q, v: np.sqrt(0.9 - t) + 0.0 * q[0], name="late")
-    sol = lw.simulate(oscillator(1.0), 2.0, q0=[1.0], events=[late, stop], max_step=0.1)
+    sol = lw.simulate(oscillator(1.0), 2.0, q0=[1.0], events=[late, stop], stepping=lw.Stepping(max_step=0.1))
     assert sol.status
     assert sol.status.reason == "event"
     assert sol.time[-1] == pytest.approx(0.3, abs=1e-6)

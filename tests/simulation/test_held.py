@@ -28,7 +28,7 @@ def test_held_steps_are_those_of_a_simulation(name: str, method: str) -> None:
     tau = np.where(mech.actuated, 0.7, 0.0)
     kernels = HeldKernels(mech, tableau_of(method))
     q1, v1, a1, summary = kernels.advance(q, v, np.array([0.5, 1e-3, 20.0]), tau)
-    sol = lw.simulate(mech, 0.52, t_start=0.5, q0=q, v0=v, tau=tau, method=method, dt=1e-3)
+    sol = lw.simulate(mech, 0.52, q0=q, v0=v, tau=tau, method=method, dt=1e-3, stepping=lw.Stepping(t_start=0.5))
     assert np.allclose(q1, sol.q[-1], atol=1e-12)
     assert np.allclose(v1, sol.v[-1], atol=1e-11)
     assert np.allclose(a1, sol.a[-1], atol=1e-8)

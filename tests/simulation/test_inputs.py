@@ -8,6 +8,7 @@ from moving_models import double_pendulum, top
 
 import linkwright as lw
 from linkwright.errors import DtypeError, LinkwrightError, ModelError, NameNotFound, ShapeError
+from run_settings import settings
 
 BAD = [
     ({"q0": [1.0]}, ShapeError, r"q0 has shape \(1,\); it must be \(2,\)"),
@@ -41,7 +42,7 @@ BAD = [
 def test_what_cannot_be_is_told(options, error, text):
     options = {"t_end": 1.0, **options}
     with pytest.raises(error, match=text):
-        lw.simulate(double_pendulum(), **options)
+        lw.simulate(double_pendulum(), **settings(**options))
 
 
 def test_euler_parameters_far_from_unit_length_are_refused_and_near_ones_made_exact():
@@ -75,10 +76,10 @@ def test_other_values_of_parameters_can_be_given():
         bob = b.body("bob", mass=1.0, com=(length, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
         b.joint("revolute", b.ground, bob, name="hinge", axis=(0.0, 1.0, 0.0))
     mech = b.build()
-    one, other = (lw.simulate(mech, 0.5, parameters=p) for p in (None, {"length": 0.5}))
+    one, other = (lw.simulate(m, 0.5) for m in (mech, mech.with_parameters(length=0.5)))
     assert abs(one.q[-1, 0] - other.q[-1, 0]) > 1e-3
     with pytest.raises(LinkwrightError, match="lenght"):
-        lw.simulate(mech, 0.5, parameters={"lenght": 0.5})
+        lw.simulate(mech.with_parameters(lenght=0.5), 0.5)
 
 
 @pytest.mark.parametrize(
@@ -86,13 +87,13 @@ def test_other_values_of_parameters_can_be_given():
     [
         ({"events": lambda t, q, v: q[0]}, "lw.Event"),
         ({"interval": 1e-14}, "asks for"),
-        ({"checkpoint": 3}, "path of a file"),
+        ({"checkpoint": 3}, "a checkpoint is given by its path"),
         ({"progress": 3}, "progress"),
     ],
 )
 def test_what_is_no_event_interval_path_or_progress_is_told(options, text):
     with pytest.raises(ModelError, match=text):
-        lw.simulate(lw.chain(2), 1.0, **options)
+        lw.simulate(lw.chain(2), 1.0, **settings(**options))
 
 
 def test_an_unfinished_mechanism_is_told_to_be_built():
@@ -110,7 +111,7 @@ def test_the_direction_of_an_event_is_a_sign(direction):
 
 @pytest.mark.parametrize("setting", [{"rtol": 1e-3}, {"atol": 1e-3}, {"max_step": 0.1}])
 def test_a_setting_of_chosen_steps_is_noted_where_steps_are_of_one_length(setting) -> None:
-    given = lw.simulate(double_pendulum(), 0.02, method="rk4", dt=0.01, **setting)
+    given = lw.simulate(double_pendulum(), 0.02, method="rk4", dt=0.01, **settings(**setting))
     plain = lw.simulate(double_pendulum(), 0.02, method="rk4", dt=0.01)
     assert any(f"{next(iter(setting))} did nothing" in note for note in given.status.notes)
     assert not plain.status.notes
@@ -120,11 +121,13 @@ def test_a_setting_of_chosen_steps_is_noted_where_steps_are_of_one_length(settin
 def test_energy_is_conserved_only_where_nothing_but_gravity_acts() -> None:
     mech = lw.chain(2)
     with pytest.raises(NameNotFound, match="energy"):
-        lw.simulate(mech, t_end=0.1, conserve="momentum")
+        lw.simulate(mech, t_end=0.1, stepping=lw.Stepping(conserve="momentum"))
     with pytest.raises(ModelError, match="tau takes or gives energy"):
-        lw.simulate(mech, t_end=0.1, tau=np.ones(2), conserve="energy")
+        lw.simulate(mech, t_end=0.1, tau=np.ones(2), stepping=lw.Stepping(conserve="energy"))
     with pytest.raises(ModelError, match="radau"):
-        lw.simulate(mech, t_end=0.1, method="radau", conserve="energy")
-    sol = lw.simulate(mech, t_end=2.0, q0=[1.0, 0.5], v0=[9.0, -2.0], rtol=1e-4, conserve="energy")
+        lw.simulate(mech, t_end=0.1, method="radau", stepping=lw.Stepping(conserve="energy"))
+    sol = lw.simulate(
+        mech, t_end=2.0, q0=[1.0, 0.5], v0=[9.0, -2.0], rtol=1e-4, stepping=lw.Stepping(conserve="energy")
+    )
     energy = mech.kinetic_energy(sol.q, sol.v) + mech.potential_energy(sol.q)
     assert np.ptp(energy) < 1e-12 * mech.kinetic_energy(sol.q, sol.v).max()

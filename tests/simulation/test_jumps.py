@@ -66,7 +66,7 @@ def test_a_smooth_law_of_dry_friction_comes_to_rest_without_a_word(record: bool)
     def law(t, q, v):
         return -DRY * np.tanh(v / 0.01)
 
-    sol = lw.simulate(oscillator(), 6.0, q0=[1.0], v0=[0.0], tau=law, record=record, rtol=1e-6)
+    sol = lw.simulate(oscillator(), 6.0, q0=[1.0], v0=[0.0], tau=law, rtol=1e-6, stepping=lw.Stepping(record=record))
     assert sol.status
     assert not any("jumps" in note for note in sol.status.notes)
     right = solve_ivp(
@@ -84,13 +84,15 @@ def test_a_law_that_is_held_between_samples_is_noted_with_what_each_jump_costs()
     def held(t, q, v):
         return np.array([0.1 * float(np.sin(3.7 * int(t / 0.05)))])
 
-    sol = lw.simulate(oscillator(), 3.0, q0=[1.0], v0=[0.0], tau=held, record=False)
+    sol = lw.simulate(oscillator(), 3.0, q0=[1.0], v0=[0.0], tau=held, stepping=lw.Stepping(record=False))
     assert sol.status
     note = next(note for note in sol.status.notes if "jumps" in note)
     assert note.startswith("tau jumps ")
     assert 40 <= int(note.split()[2]) <= 60
     assert "dt" in note
-    right = lw.simulate(oscillator(), 3.0, q0=[1.0], v0=[0.0], tau=held, method="rk4", dt=0.0125, record=False)
+    right = lw.simulate(
+        oscillator(), 3.0, q0=[1.0], v0=[0.0], tau=held, method="rk4", dt=0.0125, stepping=lw.Stepping(record=False)
+    )
     assert not any("jumps" in note for note in right.status.notes)
     assert sol.counters.steps + sol.counters.rejected < 60 * 40  # some attempts a sample
 
@@ -108,8 +110,7 @@ def test_short_steps_before_a_singular_position_are_no_jumps_of_a_smooth_law(met
             tau=lambda t, q, v: 0.2 * np.sin(t) - 0.1 * v,
             method=method,
             rtol=tolerance,
-            atol=tolerance,
-            record=record,
+            stepping=lw.Stepping(atol=tolerance, record=record),
         )
         assert sol.status.reason == "step underflow"
         assert not any("jumps" in note for note in sol.status.notes)
@@ -120,7 +121,7 @@ def test_jumps_are_noted_too_where_the_run_ends_early(end: float) -> None:
     def held(t, q, v):
         return np.array([np.nan if t > end else 0.1 * float(np.sin(3.7 * int(t / 0.05)))])
 
-    sol = lw.simulate(oscillator(), 3.0, q0=[1.0], v0=[0.0], tau=held, record=False)
+    sol = lw.simulate(oscillator(), 3.0, q0=[1.0], v0=[0.0], tau=held, stepping=lw.Stepping(record=False))
     assert not sol.status
     note = next(note for note in sol.status.notes if "jumps" in note)
     assert 30 <= int(note.split()[2]) <= 50

@@ -12,6 +12,7 @@ from moving_models import SWUNG, double_pendulum, end_state, four_bar, out_of_re
 import linkwright as lw
 from linkwright.errors import LinkwrightError, ShapeError
 from linkwright.simulation.kernels import Kernels
+from run_settings import settings
 
 METHODS = [{}, {"method": "dop853"}, {"method": "rk4", "dt": 1e-3}, {"method": "semi-implicit-euler", "dt": 1e-3}]
 
@@ -27,8 +28,8 @@ def only_python(t, q, v):
 @pytest.mark.parametrize("options", [*METHODS, {"method": "radau", "rtol": 1e-6}])
 def test_a_law_does_the_same_recorded_and_called(options):
     mech = double_pendulum()
-    fast = lw.simulate(mech, 0.3, q0=SWUNG, tau=recorded, **options)
-    slow = lw.simulate(mech, 0.3, q0=SWUNG, tau=only_python, **options)
+    fast = lw.simulate(mech, 0.3, q0=SWUNG, tau=recorded, **settings(**options))
+    slow = lw.simulate(mech, 0.3, q0=SWUNG, tau=only_python, **settings(**options))
     assert fast.status.notes == ()
     assert "called from Python" in slow.status.notes[0]
     assert len(fast) == len(slow)
@@ -44,7 +45,7 @@ def test_called_laws_move_projected_mechanisms_as_recorded_ones(mech):
         return law(t, q, v) if t > -1.0 else None
 
     times = np.linspace(0.0, 0.4, 9)
-    fast, slow = (lw.simulate(mech, 0.4, tau=x, times=times) for x in (law, called))
+    fast, slow = (lw.simulate(mech, 0.4, tau=x, saving=lw.Saving(times=times)) for x in (law, called))
     np.testing.assert_allclose(slow.q, fast.q, atol=1e-10)
     np.testing.assert_allclose(slow.a, fast.a, atol=1e-7)
 
@@ -65,7 +66,7 @@ def test_both_engines_take_the_same_steps_to_the_same_end(name, options):
     options = {**options, "rtol": 1e-6, "atol": 1e-6}
     if "dt" in options:
         options["dt"] = 0.02
-    fast, slow = (lw.simulate(mech, 2.0, q0=start, tau=x, **options) for x in (law, called))
+    fast, slow = (lw.simulate(mech, 2.0, q0=start, tau=x, **settings(**options)) for x in (law, called))
     assert slow.status.reason == fast.status.reason
     if fast.status.ok or "dt" in options:  # the last steps to where no more can be made hang on rounding
         assert slow.status.message == fast.status.message
@@ -136,7 +137,7 @@ KEEPING = {
 def test_a_law_with_an_integral_of_its_own_is_called_and_left_whole(name):
     options = {"q0": SWUNG, "method": "rk4", "dt": 1e-3}
     asked, found = (
-        lw.simulate(double_pendulum(), 0.2, tau=KEEPING[name](), record=r, **options) for r in (False, True)
+        lw.simulate(double_pendulum(), 0.2, tau=KEEPING[name](), **settings(record=r, **options)) for r in (False, True)
     )
     assert "record=False" in asked.status.notes[0]
     assert "keeps something of its own" in found.status.notes[0]

@@ -29,10 +29,12 @@ def test_an_oscillator_of_any_amplitude_is_as_exact_as_one_of_a_metre(method, jo
     mech = oscillator(joint)
     tau = None if record else (lambda t, q, v: np.zeros(1))
     for amplitude in (1.0, 1e-6, 1e-9) if record else (1e-9,):
-        still = lw.simulate(mech, 5.0, q0=[amplitude], method=method, tau=tau, record=record)
+        still = lw.simulate(mech, 5.0, q0=[amplitude], method=method, tau=tau, stepping=lw.Stepping(record=record))
         exact = amplitude * np.cos(OMEGA * still.time)
         np.testing.assert_allclose(still.q[:, 0] / amplitude, exact / amplitude, atol=1e-6)
-        hit = lw.simulate(mech, 5.0, q0=[0.0], v0=[OMEGA * amplitude], method=method, tau=tau, record=record)
+        hit = lw.simulate(
+            mech, 5.0, q0=[0.0], v0=[OMEGA * amplitude], method=method, tau=tau, stepping=lw.Stepping(record=record)
+        )
         np.testing.assert_allclose(hit.q[:, 0] / amplitude, np.sin(OMEGA * hit.time), atol=1e-6)
 
 
@@ -81,7 +83,9 @@ def test_a_given_absolute_tolerance_is_that_of_every_entry():
     state = np.zeros((3, 1))
     chosen = tolerances(mech.tree, False, 1.0, 5.0, 1e-8, 1e-3, tuple(state))
     np.testing.assert_array_equal(chosen.absolute(np.array([1e9, 0.0, 1e-9, 1.0])), [1e-3, 1e-3])
-    few, many = (lw.simulate(mech, 5.0, q0=[1e-3], atol=atol).counters.steps for atol in (1e-3, None))
+    few, many = (
+        lw.simulate(mech, 5.0, q0=[1e-3], stepping=lw.Stepping(atol=atol)).counters.steps for atol in (1e-3, None)
+    )
     assert few < many / 4
 
 

@@ -162,4 +162,4 @@ def test_a_regular_file_is_opened_and_a_device_is_not(tmp_path: Path) -> None:
 def test_a_checkpoint_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.npz")
     with pytest.raises(LinkwrightError, match="is a pipe"):
-        lw.simulate(lw.chain(1), t_end=0.01, checkpoint=tmp_path / "x.npz", resume=True)
+        lw.simulate(lw.chain(1), t_end=0.01, saving=lw.Saving(checkpoint=tmp_path / "x.npz", resume=True))

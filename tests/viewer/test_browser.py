@@ -242,7 +242,7 @@ def swinging() -> Any:
     b = lw.Builder("pendulum")
     b.joint("revolute", b.ground, b.body("bob", 1.0, (0, 0, -1), (0.01, 0.01, 0.01)), "pivot", axis=(0, 1, 0))
     b.initial("pivot", 1.0)
-    return lw.simulate(b.build(), 1.0, interval=0.05)
+    return lw.simulate(b.build(), 1.0, saving=lw.Saving(interval=0.05))
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import numpy as np
@@ -72,25 +73,14 @@ def run(
     for warning in loaded.warnings:
         tell_warning(warning)
     name = model.name.removesuffix(".mks")
-    given = {"method": method, "rtol": rtol, "dt": step, "checkpoint": checkpoint, "resume": resume or None}
-    settings = {key: value for key, value in given.items() if value is not None}
-    chosen = kind or (loaded.mechanism.description.system or System()).analysis
+    system = loaded.mechanism.description.system or System()
+    chosen = kind or system.analysis
     passing = output / f"{name}.checkpoint" if checkpoint is None and chosen == "dynamic" else None
-    if passing is not None:
-        settings["checkpoint"] = passing
-    _check_settings(settings, chosen, loaded.mechanism.description.system or System())
-    code = perform(
-        loaded.mechanism,
-        name,
-        output,
-        times=points,
-        freedom=freedom,
-        analysis=kind,
-        settings=settings,
-        plot=plot,
-        csv=csv,
-        page=page,
-    )
+    simulation = {"method": method, "rtol": rtol, "dt": step, "checkpoint": checkpoint or passing, "resume": resume}
+    settings = {key: value for key, value in simulation.items() if value not in (None, False)}
+    _check_settings(settings, chosen, system)
+    options = {"times": points, "freedom": freedom, "analysis": kind, **settings}
+    code = perform(loaded.mechanism, name, output, options, plot=plot, csv=csv, page=page)
     if code:
         raise typer.Exit(code)
     if passing is not None:  # a run that came to its end needs nothing to go on from
@@ -101,16 +91,16 @@ def perform(
     mechanism: Any,
     name: str,
     output: Path,
+    options: Mapping[str, Any] = MappingProxyType({}),
     *,
-    times: Any = None,
-    freedom: str | None = None,
-    analysis: str | None = None,
-    settings: Mapping[str, Any] | None = None,
     plot: bool = False,
     csv: bool = False,
     page: bool = True,
 ) -> int:
-    """Print the table, analyse, and write what is asked for into a folder; the exit code."""
+    """Print the table, analyse, and write what is asked for into a folder; the exit code.
+
+    `options` are those of `lw.analyse`, and of a simulation `checkpoint` and `resume`.
+    """
     import linkwright as lw
 
     screen = console()
@@ -118,9 +108,12 @@ def perform(
     screen.print(table(mechanism.description))
     screen.print()
     started = perf_counter()
-    with _room(output if settings else None), Bar(screen) as progress:
-        given = dict(settings or {})
-        solution = lw.analyse(mechanism, times=times, freedom=freedom, analysis=analysis, progress=progress, **given)
+    arguments = {key: value for key, value in options.items() if key not in ("checkpoint", "resume")}
+    checkpoint = options.get("checkpoint")
+    if checkpoint is not None:
+        arguments["saving"] = lw.Saving(checkpoint=checkpoint, resume=options.get("resume", False))
+    with _room(None if checkpoint is None else output), Bar(screen) as progress:
+        solution = lw.analyse(mechanism, progress=progress, **arguments)
     for note in solution.status.notes:
         screen.print(note, soft_wrap=True)
     screen.print(f"{solution.counters}, in {perf_counter() - started:.2f} s", soft_wrap=True)
@@ -133,9 +126,10 @@ def perform(
             screen.print()
     for written in _write(solution, output, name, plot=plot, csv=csv, page=page):
         screen.print(written, soft_wrap=True)
-    kept = (settings or {}).get("checkpoint")
-    if solution.status.reason == "interrupted" and kept is not None and Path(kept).exists():
-        screen.print(f"{kept}: where it stands; the same command with --resume goes on from there", soft_wrap=True)
+    if solution.status.reason == "interrupted" and checkpoint is not None and Path(checkpoint).exists():
+        screen.print(
+            f"{checkpoint}: where it stands; the same command with --resume goes on from there", soft_wrap=True
+        )
     if not solution.status:
         tell_error(as_options(f"{solution.status.message}; {solution.status.advice}"))
         return 1
@@ -223,11 +217,12 @@ def _tidy(x: float, largest: float) -> str:
 def as_options(text: str) -> str:
     """Advice that names Python's arguments, in the words of the command line."""
     words = {
+        "lw.Saving(checkpoint=..., resume=True)": "--resume",
         "resume=True": "--resume",
         "leave resume out": "leave --resume out",
         "overwrite=True": "--overwrite",
         "on='local'": "--on local",
-        "checkpoint=...": "--checkpoint FILE",
+        "lw.Saving(checkpoint=...)": "--checkpoint FILE",
         "method='radau'": "--method radau",
         "a smaller dt": "a smaller --step",
         "loosen rtol and atol": "loosen --rtol",

@@ -147,7 +147,7 @@ def engine_of(
     if s.dt is not None and not python:
         steps = (s.end - s.start) / s.dt
         if s.times is None and 8.0 * steps * (1 + first.q.size + 2 * first.v.size) > _memory():
-            raise ModelError(f"{steps:.3g} steps do not fit into memory; give interval=... or a larger dt")
+            raise ModelError(f"{steps:.3g} steps do not fit into memory; give lw.Saving(interval=...) or a larger dt")
         return Fixed(kernels, tableau_of(s.method), tau, first, s.end, s.dt, keep=s.times is None)
     state = first.q[0], first.v[0], first.a[0]
     length, duration = mech.description.length_scale, s.end - s.start

@@ -79,7 +79,9 @@ def law_failed(message: str, t: float) -> Status:
 
 def interrupted(t: float, kept: bool | None) -> Status:
     """The status of a run that a person ended; `kept` if it has a checkpoint, None if such runs have none."""
-    advice = "go on with resume=True" if kept else "a run with checkpoint=... can be resumed"
+    advice = "a run with lw.Saving(checkpoint=...) can be resumed"
+    if kept:
+        advice = "continue with lw.Saving(checkpoint=..., resume=True)"
     if kept is None:
         advice = "the samples so far are kept"
     return Status(False, f"interrupted at t = {float(t):.9g} s", "interrupted", float(t), advice=advice)

@@ -177,7 +177,7 @@ class Watch:
         text = f"event {self.name!r} crosses zero {count} times {when}, and there may be more"
         if not count:
             text = f"event {self.name!r} changes too fast {when} to tell whether it crosses zero"
-        return theta, g, [f"{text}; give a shorter max_step"]
+        return theta, g, [f"{text}; give a shorter lw.Stepping(max_step=...)"]
 
     def _brackets(
         self, engine: Engine, rows: Rows, step: int, theta: Floats, g: Floats

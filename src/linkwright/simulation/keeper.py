@@ -53,7 +53,8 @@ class Keeper:
         t = float(standing.engine["last"].t[0])
         if not standing.finished and t > self.question["t_start"]:
             text = f"{self.path} has this run already, as far as t = {t:.6g} s"
-            raise ModelError(f"{text}; go on from there with resume=True, or remove the file to begin anew")
+            advice = "continue with lw.Saving(checkpoint=..., resume=True), or remove the file to start anew"
+            raise ModelError(f"{text}; {advice}")
         return []
 
     def note(self, standing: Standing) -> None:

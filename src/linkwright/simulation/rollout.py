@@ -23,13 +23,14 @@ from linkwright.simulation.control import CLOSED
 from linkwright.simulation.kernels import LANES, Kernels, in_batch
 from linkwright.simulation.laws import law as law_of
 from linkwright.simulation.march import many_steps
+from linkwright.simulation.settings import Sampling, takes_settings
 from linkwright.simulation.tableaux import METHODS, STIFF, Tableau, tableau_of
 from linkwright.tape.program import Program
 
 #: Seconds that one call of native code may take: what a person who presses Ctrl-C waits.
 PIECE = 0.2
 KEPT = ("q", "v", "a")
-_FEWER = "take fewer with every=..., or choose outputs"
+_FEWER = "take fewer with lw.Sampling(every=...), or choose its outputs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +48,8 @@ class Rollout:
     @property
     def ok(self) -> NDArray[np.bool_]:
         """(...): whether a motion has finite numbers to its end."""
-        found: NDArray[np.bool_] = finite(self.final_q) & finite(self.final_v)
-        return found
+        good: NDArray[np.bool_] = finite(self.final_q) & finite(self.final_v)
+        return good
 
     def __len__(self) -> int:
         return len(self.time)
@@ -65,6 +66,7 @@ class Rollout:
         return output(self)
 
 
+@takes_settings(sampling=Sampling)
 def rollout(
     mech: Mechanism,
     q0: ArrayLike,
@@ -74,46 +76,67 @@ def rollout(
     tau: ArrayLike | Callable[[Any, Any, Any], Any] | None = None,
     *,
     method: str = "rk4",
-    every: int = 1,
-    outputs: str | tuple[str, ...] | Callable[[Any, Any, Any], Any] = ("q", "v"),
     t_start: float = 0.0,
     parameters: Mapping[str, ArrayLike] | None = None,
+    sampling: Sampling = Sampling(),
 ) -> Rollout:
-    """Motions from initial states q0 (..., nq), v0 (..., nv): `steps` steps of dt, a sample `every` so many of them.
+    """Many motions of one mechanism in steps of one length, as a Rollout.
 
-    tau is None, constant (..., nv), given for each step (..., steps, nv), or a law tau(t, q, v) in NumPy syntax.
-    `outputs` names what is kept of every sample ("q", "v", "a"), or is a function y(t, q, v) in NumPy syntax, of which
-    alone the values are kept. A motion that blows up, or whose loops and drivers cannot be closed any more, is NaN from
-    there on, and the others go on: see `ok`. With forces for each step, "a" of a sample is by the forces of the step
-    that ends there. `parameters` gives parameters other values, a number for all motions or an array (...): they stay
-    inputs of one compiled program.
+    Main arguments:
 
-    States on a GPU, of CuPy, PyTorch or JAX, run there and stay there: see docs/gpu.md.
+    mech: the mechanism.
+
+    q0, v0: the initial coordinates (..., nq) and rates (..., nv) of the spanning tree; their leading shapes, which are
+    those of the batch, are broadcast.
+
+    dt: the length of a step (s). steps: their number.
+
+    tau: the joint forces (N, N m): None, constant (..., nv), for each step (..., steps, nv), or a law tau(t, q, v) in
+    NumPy syntax. With forces for each step, "a" of a sample is by the forces of the step that ends there.
+
+    method: "rk4" (the default), "rk45", "dop853" or "semi-implicit-euler".
+
+    t_start: the time (s) of the initial states; 0 by default.
+
+    parameters: other values of parameters of the model, a number for all motions or an array (...); none by default.
+    They are inputs of one compiled program.
+
+    Other arguments: sampling, an `lw.Sampling` (which steps and which arrays are stored).
+
+    A motion that blows up, or whose loops and drivers cannot be closed any more, is NaN from there on, and the others
+    continue: see `ok`. States on a GPU, of CuPy, PyTorch or JAX, run there and stay there: see docs/gpu.md. Raises
+    NameNotFound for a method, output or parameter that there is not, ShapeError and DtypeError for arrays, ModelError
+    for a law that cannot be compiled, ArgumentError for a field of Sampling that is given as an argument.
+
+    >>> import numpy as np, linkwright as lw
+    >>> motions = lw.rollout(lw.chain(2), np.zeros((100, 2)), np.ones(2), dt=1e-3, steps=50)
+    >>> motions.q.shape
+    (100, 51, 2)
     """
     mech = warned(mech.auxiliary.closing_with_free(parameters or ()))
     if any(map(library, (q0, v0, tau, *(parameters or {}).values()))):
         from linkwright.simulation.rollout_device import rollout_in_kind
 
         arrays = {"q0": q0, "v0": v0, "tau": tau}
-        options = {"method": method, "every": every, "outputs": outputs, "t_start": t_start, "parameters": parameters}
+        options = {"method": method, "t_start": t_start, "parameters": parameters, "sampling": sampling}
         return rollout_in_kind(rollout, mech, **arrays, dt=dt, steps=steps, **options)
-    check(mech, method, steps, every, dt, t_start)
+    check(mech, method, steps, sampling.every, dt, t_start)
     q, v = _states(mech, q0, v0)
     free, p, shape = _parameters(mech, parameters or {}, q.shape[:-1])
     q, v = (np.array(np.broadcast_to(x, (*shape, x.shape[-1]))).reshape(-1, x.shape[-1]) for x in (q, v))
-    law, force, given = forces_of(mech, tau, shape, steps, q, v, t_start)
+    law, force, sequence = forces_of(mech, tau, shape, steps, q, v, t_start)
     kernels, tableau = Kernels(mech, law, free), tableau_of(method)
-    names, function = outputs_of(mech, outputs, q, v, t_start)
-    store = _Store(names, function, len(q), steps, every, mech)
-    work = _Work(kernels, tableau, q, v, dt, t_start, p, anew=given is not None)
-    work.begin(force if given is None else given[:, 0])
+    names, function = outputs_of(mech, sampling.outputs, q, v, t_start)
+    store = _Store(names, function, len(q), steps, sampling.every, mech)
+    work = _Work(kernels, tableau, q, v, dt, t_start, p, anew=sequence is not None)
+    work.begin(force if sequence is None else sequence[:, 0])
     store.put(0, t_start, work)
     done = 0
     for k in range(1, len(store.at)):
         goal = int(store.at[k])
         while done < goal:
-            if given is not None:
-                done += work.go(1, done, given[:, done], store.rows(k))
+            if sequence is not None:
+                done += work.go(1, done, sequence[:, done], store.rows(k))
             else:
                 done += work.go(goal - done, done, force, store.rows(k))
         store.put(k, t_start + done * dt, work)

@@ -29,6 +29,7 @@ from linkwright.model import Mechanism
 from linkwright.simulation.march import beginning, marching
 from linkwright.simulation.parts import Parts
 from linkwright.simulation.rollout import KEPT, Rollout, check, forces_of, outputs_of
+from linkwright.simulation.settings import Sampling
 from linkwright.simulation.tableaux import tableau_of
 from linkwright.tape.program import Program
 
@@ -75,15 +76,14 @@ def _on_device(
     steps: int,
     tau: Any,
     method: str,
-    every: int,
-    outputs: Any,
     t_start: float,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None,
+    sampling: Sampling,
 ) -> Rollout:
-    check(mech, method, steps, every, dt, t_start)
+    check(mech, method, steps, sampling.every, dt, t_start)
     nowhere = np.zeros((0, mech.nq)), np.zeros((0, mech.nv))  # laws are tried where the mechanism is neutral
     law = forces_of(mech, tau, (0,), steps, *nowhere, t_start)[0] if callable(tau) and not library(tau) else None
-    names, function = outputs_of(mech, outputs, *nowhere, t_start)
+    names, function = outputs_of(mech, sampling.outputs, *nowhere, t_start)
     for name in parameters or ():
         if name not in mech.description.parameters:
             raise NameNotFound("parameter", str(name), list(mech.description.parameters))
@@ -94,7 +94,7 @@ def _on_device(
         state.places(steps, law, [f"parameter {name!r}" for name in free])
         keyed = (None if law is None else law.digest, free, method, state.sequence, state.precision, home.device)
         code = _code(mech, keyed, lambda: _Code(mech, law, free, method, state.sequence, state.precision))
-        store = _Store(home, state, names, function, steps, every, mech)
+        store = _Store(home, state, names, function, steps, sampling.every, mech)
         if state.count:
             state.begin(code, t_start)
             store.first(t_start)
@@ -268,7 +268,8 @@ class _Store:
         except MemoryError as error:
             size = self.number * rows * count * sum(math.prod(s) for s in shapes.values())
             text = f"{rows} samples of {count} motions take {size / GIBIBYTE:.3g} GiB, which GPU {home.device} has not"
-            raise ModelError(f"{text}; take fewer with every=..., choose outputs, or give float32") from error
+            advice = "take fewer with lw.Sampling(every=...), choose its outputs, or give float32"
+            raise ModelError(f"{text}; {advice}") from error
 
     def rows(self, name: str, first: int, last: int) -> Any:
         array = self.arrays[name]

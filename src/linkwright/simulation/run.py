@@ -149,7 +149,7 @@ class Run:
             advice = "give it a value at every state, or end the run before"
             status = Status(False, str(error), "event has no value", self._reached(), error.name, advice=advice)
         except MemoryError:
-            advice = "keep fewer points: give interval=... or times=..."
+            advice = "store fewer points: give lw.Saving(interval=...) or lw.Saving(times=...)"
             status = Status(
                 False, "there is no memory for more points", "out of memory", self._reached(), advice=advice
             )

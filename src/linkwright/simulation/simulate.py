@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from os import PathLike, fspath
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.checks import check_points, finite_number, positive_number, real_array
+from linkwright.base.checks import check_points, finite_number, path_text, positive_number, real_array
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import Mechanism
+from linkwright.simulation.settings import Saving, Stepping, takes_settings
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
+from linkwright.sources import mechanism_of
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
     from linkwright.simulation.events import Event
 
 RTOL = 1e-8
+_PARAMETERS = "lw.simulate(mech.with_parameters(name=value), ...), or lw.load(path, parameters={...}) for a file"
 
 
+@takes_settings({"parameters": _PARAMETERS}, stepping=Stepping, saving=Saving)
 def simulate(
     mechanism: Mechanism | str | PathLike[str],
     t_end: float = 10.0,
@@ -33,59 +36,65 @@ def simulate(
     tau: ArrayLike | Callable[[Any, Any, Any], Any] | None = None,
     method: str = "rk45",
     rtol: float = RTOL,
-    atol: float | None = None,
     dt: float | None = None,
-    max_step: float | None = None,
-    t_start: float = 0.0,
-    times: ArrayLike | None = None,
-    interval: float | None = None,
     events: Event | Sequence[Event] = (),
-    parameters: Mapping[str, float] | None = None,
-    record: bool = True,
-    progress: Callable[[float, float], None] | None = None,
-    checkpoint: str | PathLike[str] | None = None,
-    resume: bool = False,
-    conserve: str | None = None,
+    stepping: Stepping = Stepping(),
+    saving: Saving = Saving(),
 ) -> Solution:
-    """The motion from q0, v0 (by default as the model's initial conditions and drawing say) under tau, as a Solution.
+    """The motion from an initial state under forces, as a Solution.
 
-    With q0 alone it begins at rest. Of a closed mechanism, the nearest state to these that closes its loops is taken.
-    `parameters` gives parameters of the model other values. The times and the method are those given here: what the
-    SYSTEM of a model file asks for is done by `lw.analyse`.
+    Main arguments:
 
-    tau is None, an array (nv,), or a law tau(t, q, v) in NumPy syntax, which is compiled into the integrator; a law
-    that cannot be recorded is called from Python at every stage, and `sol.status.notes` says why; with record=False
-    every law and event is.
+    mechanism: a Mechanism, or the path of a model file. Times, method and tolerances of the file's SYSTEM are for
+    `lw.analyse`.
 
-    Methods: "rk45" and "dop853" with the tolerances rtol and atol, or with steps of dt; "rk4" and
-    "semi-implicit-euler" with steps of dt; "radau" for stiff forces. Every step is kept, or the states at `times`, or
-    every `interval`. A run that cannot go on is returned as far as it went, and `sol.status` says why; so is one that
-    Ctrl-C ends.
+    t_end: the end of the motion (s); 10 by default. Its start is 0, or `stepping.t_start`.
 
-    atol is one number for all of q and v (m, rad, m/s, rad/s). By default each entry has its own, rtol times what the
-    shifts, or the turns, have reached so far, at most the mechanism's length or 1 rad, and their rates likewise: the
-    same mechanism in µm or in km takes the same steps.
+    q0, v0: the initial coordinates (nq,) and rates (nv,) of the spanning tree. By default they follow from the model's
+    initial conditions and drawing; with q0 alone the motion starts at rest. Of a closed mechanism, the nearest state
+    that closes its loops is taken.
 
-    conserve="energy" scales the rates after every step so that kinetic and potential energy are what they were: for
-    motions under gravity alone, without tau, drivers and force elements. It takes nothing from the other errors of a
-    step: these are as rtol says.
+    tau: the joint forces (N, N m): None, an array (nv,), or a law tau(t, q, v) in NumPy syntax, which is compiled into
+    the integrator. A law that cannot be recorded is called from Python at every stage, and `sol.status.notes` says why.
+
+    method: "rk45" (the default) or "dop853", with steps by the tolerances or of length dt; "rk4" or
+    "semi-implicit-euler", with steps of length dt; "radau" for stiff forces.
+
+    rtol: the relative tolerance of a step; 1e-8 by default.
+
+    dt: the length (s) of all steps. By default (None) steps are chosen by the tolerances.
+
+    events: an `lw.Event` or several, none by default.
+
+    Other arguments: stepping, an `lw.Stepping` (start time, absolute tolerance, longest step, energy, Python laws), and
+    saving, an `lw.Saving` (times that are stored, checkpoint, progress).
+
+    A run that cannot continue is returned as far as it went, and `sol.status` says why; so is one that Ctrl-C ends.
+    Raises ModelError for arguments that contradict each other or the mechanism, ShapeError and DtypeError for arrays,
+    ArgumentError for a field of Stepping or Saving that is given as an argument.
+
+    >>> import linkwright as lw
+    >>> sol = lw.simulate(lw.chain(2), t_end=1.0, q0=[0.9, -0.4], saving=lw.Saving(interval=0.1))
+    >>> sol.q.shape
+    (11, 2)
     """
-    from linkwright.simulation.beginning import Settings
+    from linkwright.simulation.beginning import Settings  # with `run`, for its weight
     from linkwright.simulation.run import Run
 
-    mech = given = _mechanism(mechanism, parameters)
-    start, end = finite_number("t_start", t_start), finite_number("t_end", t_end)
+    model = mechanism_of(mechanism)
+    start, end = finite_number("t_start", stepping.t_start), finite_number("t_end", t_end)
     if end <= start:
         raise ModelError(f"t_end = {end:g} is not after t_start = {start:g}")
     if method not in METHODS:
         raise NameNotFound("method", str(method), list(METHODS))
-    if not mech.nv:
-        raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
+    if not model.nv:
+        raise ModelError(f"nothing moves in {model.name!r}: it has no joint with a freedom", element=model.name)
     step = None if dt is None else positive_number("dt", dt)
     if step is None and method != STIFF and not tableau_of(method).adaptive:
         raise ModelError(f"method={method!r} takes steps of one length: give dt, or take method='rk45'")
     if step is not None and method == STIFF:
-        raise ModelError(f"method={method!r} chooses its own steps: leave dt out, or give max_step")
+        raise ModelError(f"method={method!r} chooses its own steps: leave dt out, or give lw.Stepping(max_step=...)")
+    atol, max_step = stepping.atol, stepping.max_step
     settings = Settings(
         method=method,
         start=start,
@@ -94,29 +103,29 @@ def simulate(
         rtol=max(positive_number("rtol", rtol), 1e-14),
         atol=None if atol is None else positive_number("atol", atol),
         longest=math.inf if max_step is None else positive_number("max_step", max_step),
-        times=_times(start, end, times, interval),
-        conserve=_conserved(mech, conserve, method, tau),
+        times=_times(start, end, saving),
+        conserve=_conserved(model, stepping.conserve, method, tau),
     )
+    progress: Any = saving.progress
     if progress is not None and not callable(progress):
         raise ModelError(f"progress is called with the seconds done and all seconds: give a function, not {progress!r}")
-    if checkpoint is not None and not isinstance(checkpoint, str | PathLike):
-        raise ModelError(f"checkpoint is the path of a file, not {checkpoint!r}")
-    rounding = given.auxiliary.closing
+    checkpoint = None if saving.checkpoint is None else path_text("a checkpoint", saving.checkpoint)
+    rounding = model.auxiliary.closing
     mech = rounding.mechanism
     q, v, notes = _state(mech, q0, v0, start)
-    run = Run(mech, settings, q, v, tau, _events(events), may_record=record, model=given.description.digest)
-    run.notes += [*notes, *([rounding.note] if rounding.note else [])]
+    run = Run(mech, settings, q, v, tau, _events(events), may_record=stepping.record, model=model.description.digest)
+    run.notes += [*notes, *rounding.notes]
     if checkpoint is not None:
-        run.keep_at(fspath(checkpoint), resume=resume)
-    elif resume:
-        raise ModelError("resume=True needs the file to go on from: give checkpoint=...")
+        run.keep_at(checkpoint, resume=saving.resume)
+    elif saving.resume:
+        raise ModelError("resume=True needs the file to continue from: give lw.Saving(checkpoint=..., resume=True)")
     solution = run.solution(progress)
     if step is not None:
         # What only methods that choose their steps look at.
-        idle = [name for name, given in (("rtol", rtol != RTOL), ("atol", atol), ("max_step", max_step)) if given]
+        idle = [name for name, set_ in (("rtol", rtol != RTOL), ("atol", atol), ("max_step", max_step)) if set_]
         if idle:
             note = f"{' and '.join(idle)} did nothing: steps are of dt = {step:g} s; leave dt out to have them chosen"
-            solution.status = replace(solution.status, notes=(*solution.status.notes, note))
+            solution.add_notes([note])
     return solution
 
 
@@ -137,18 +146,6 @@ def _conserved(mech: Mechanism, conserve: str | None, method: str, tau: Any) -> 
     return conserve
 
 
-def _mechanism(given: Any, parameters: Mapping[str, float] | None) -> Mechanism:
-    if not isinstance(given, Mechanism | str | PathLike):
-        hint = "; call its build() first" if hasattr(given, "build") else ""
-        raise ModelError(f"a simulation takes a mechanism or the path of a model, not {given!r}{hint}")
-    values = dict(parameters or {})
-    if isinstance(given, Mechanism):
-        return given.with_parameters(**values) if values else given
-    from linkwright.sources import LoadOptions, load
-
-    return load(fspath(given), **({"parameters": values} if values else LoadOptions()))
-
-
 def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats, tuple[str, ...]]:
     from linkwright.simulation.beginning import vector
 
@@ -167,8 +164,9 @@ def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats,
     return q, v, notes
 
 
-def _times(start: float, end: float, times: Any, interval: float | None) -> Floats | None:
+def _times(start: float, end: float, saving: Saving) -> Floats | None:
     """The times asked for, or None for every step."""
+    times, interval = saving.times, saving.interval
     if times is None and interval is None:
         return None
     if times is not None and interval is not None:
@@ -191,13 +189,13 @@ def _times(start: float, end: float, times: Any, interval: float | None) -> Floa
     return np.asarray(asked)
 
 
-def _events(given: Any) -> tuple[Any, ...]:
-    from linkwright.simulation.events import Event
+def _events(events: Any) -> tuple[Any, ...]:
+    from linkwright.simulation.events import Event  # for its weight: `run` imports it too
 
-    if not isinstance(given, Event | Iterable):
-        raise ModelError(f"events are lw.Event(function, ...) or a list of them, not {given!r}")
-    events = (given,) if isinstance(given, Event) else tuple(given)
-    for event in events:
+    if not isinstance(events, Event | Iterable):
+        raise ModelError(f"events are lw.Event(function, ...) or a list of them, not {events!r}")
+    several = (events,) if isinstance(events, Event) else tuple(events)
+    for event in several:
         if not isinstance(event, Event):
             raise ModelError(f"events are lw.Event(function, ...), not {event!r}")
-    return events
+    return several

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -54,12 +54,11 @@ class StudyModel:
         """One case, as `lw.analyse` does it."""
         from linkwright.analysis import analyse, kinematic
 
-        settings: dict[str, Any] = dict(self.task.settings)
         mech = self.mechanism(values)
         if self.task.analysis == "kinematic":
             system = mech.description.system or System()
-            return kinematic(mech, system, times, settings.get("freedom", system.freedom))
-        return analyse(mech, times=times, analysis=self.task.analysis, **settings)
+            return kinematic(mech, system, times, self.task.settings.get("freedom", system.freedom))
+        return analyse(mech, times=times, analysis=self.task.analysis, **self.task.analysis_settings)
 
     @cached_property
     def opens(self) -> bool:

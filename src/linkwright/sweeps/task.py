@@ -21,6 +21,7 @@ from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError
 from linkwright.mechanism.system import SIMULATION_METHODS
 from linkwright.outputs.language import named
 from linkwright.outputs.question import KINDS, AnalysisSettings, kind_of, times_asked
+from linkwright.simulation.settings import Stepping
 
 if TYPE_CHECKING:
     from linkwright.formats.mks.reader import ModelText
@@ -163,8 +164,14 @@ class Task:
         """One case on its own, as `lw.analyse` does it."""
         from linkwright.analysis import analyse
 
-        settings: dict[str, Any] = dict(self.settings)
-        return analyse(self.mechanism(values), times=self.times, analysis=self.analysis, **settings)
+        return analyse(self.mechanism(values), times=self.times, analysis=self.analysis, **self.analysis_settings)
+
+    @property
+    def analysis_settings(self) -> dict[str, Any]:
+        """The settings as keyword arguments of `lw.analyse`."""
+        settings = dict(self.settings)
+        atol = settings.pop("atol", None)
+        return settings if atol is None else {**settings, "stepping": Stepping(atol=atol)}
 
 
 def digest_of(plain: Any) -> str:
