@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypedDict, Unpack
 
-from linkwright.base.checks import path_text
-from linkwright.errors import LinkwrightError
+from linkwright.base.checks import path_text, shown
+from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism.description import Description
 from linkwright.model import Mechanism
 from linkwright.tape.program import Program
@@ -51,6 +51,9 @@ def mechanism_of(model: Mechanism | str | PathLike[str], parameters: Mapping[str
     """A mechanism itself, or the one in a file, with other values of its parameters where they are given."""
     if isinstance(model, Mechanism):
         return model.with_parameters(**parameters) if parameters else model
+    if not isinstance(model, str | PathLike):
+        hint = "; call its build() first" if hasattr(model, "build") else ""
+        raise ModelError(f"give a mechanism or the path of a model file, not {shown(model)}{hint}")
     # The reader alone knows the parameters that depend on others.
     return load(model, parameters=parameters) if parameters else load(model)
 

@@ -95,8 +95,8 @@ def test_a_killed_process_resumes_to_the_same_bits(tmp_path):
         from linkwright.simulation import keeper
         keeper.EVERY, keeper.SHARE = 0.0, 0.0
         print("ready", flush=True)
-        options = dict(q0={SWUNG.tolist()}, method="rk4", dt=1e-4, interval=0.1)
-        lw.simulate(lw.chain(2), 400.0, checkpoint={str(path)!r}, **options)
+        options = dict(q0={SWUNG.tolist()}, method="rk4", dt=1e-4)
+        lw.simulate(lw.chain(2), 400.0, saving=lw.Saving(interval=0.1, checkpoint={str(path)!r}), **options)
         """
     )
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)

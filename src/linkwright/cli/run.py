@@ -77,7 +77,7 @@ def run(
     chosen = kind or system.analysis
     passing = output / f"{name}.checkpoint" if checkpoint is None and chosen == "dynamic" else None
     simulation = {"method": method, "rtol": rtol, "dt": step, "checkpoint": checkpoint or passing, "resume": resume}
-    settings = {key: value for key, value in simulation.items() if value not in (None, False)}
+    settings = {key: value for key, value in simulation.items() if value is not None and value is not False}
     _check_settings(settings, chosen, system)
     options = {"times": points, "freedom": freedom, "analysis": kind, **settings}
     code = perform(loaded.mechanism, name, output, options, plot=plot, csv=csv, page=page)
