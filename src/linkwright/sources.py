@@ -47,7 +47,7 @@ def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Mechanism
     return Mechanism(description) if source is None else Mechanism(description, source=source, names=names)
 
 
-def mechanism_of(model: Mechanism | str | PathLike[str], parameters: Mapping[str, float] | None = None) -> Mechanism:
+def mechanism_of(model: Any, parameters: Mapping[str, float] | None = None) -> Mechanism:
     """A mechanism itself, or the one in a file, with other values of its parameters where they are given."""
     if isinstance(model, Mechanism):
         return model.with_parameters(**parameters) if parameters else model

@@ -169,19 +169,19 @@ def checkpoints() -> Sequence[bytes]:
     from linkwright.results.solution import Occurrence
     from linkwright.simulation.checkpoint import Standing, write
     from linkwright.simulation.control import ACCEPTED, CONTROL
-    from linkwright.simulation.engines import Work
+    from linkwright.simulation.engines import EngineState, Work
     from linkwright.simulation.rows import Rows
 
     t = np.array([0.0, 0.5, 1.0])
     rows = Rows(t, np.zeros((3, NQ)), np.zeros((3, NV)), np.zeros((3, NV)))
     control = np.zeros(len(CONTROL))
     control[:4] = 1.0, 0.1, 0.1, ACCEPTED
-    engine = {"last": rows[2:], "control": control}
+    engine = EngineState(rows[2:], control=control)
     happened = (Occurrence("folded", 1.0, np.zeros(NQ), np.zeros(NV)),)
     made = []
     for name, standing in (
         ("middle", Standing(rows, engine, (), Work(3, 1, 20, 0))),
-        ("ended", Standing(rows, {"last": rows[2:], "h": 0.1, "done": 3}, happened, Work(), True, True)),
+        ("ended", Standing(rows, EngineState(rows[2:], 3), happened, Work(), True, True)),
     ):
         path = scratch() / f"{name}.lwc"
         write(str(path), QUESTION, standing)

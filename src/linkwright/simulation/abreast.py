@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
-from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.lengths import length_scale
 from linkwright.simulation.beginning import Settings, first_steps
 from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, STALLED, UNDERFLOW, first_control, run_settings
 from linkwright.simulation.dense import dense_value
-from linkwright.simulation.engines import Trouble, crossed, resigned, step_count, why_stuck
-from linkwright.simulation.kernels import Kernels, in_batch
+from linkwright.simulation.engines import Trouble, crossed, resigned, why_stuck
+from linkwright.simulation.fixed_steps import FixedSteps
+from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.passing import Passing
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.slopes import Slopes
@@ -54,10 +54,10 @@ class Simulations:
         assert settings.times is not None
         self.times = settings.times
 
-    def ended(self, t: Floats, q: Floats, v: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """The nearest states that can be, their accelerations, and what was left of the constraints."""
-        q, v, a, *summary = self._call(self.kernels.ending(), p, q, v, t)
-        return q, v, a, summary[0][:, 0] if summary else np.zeros(len(q))
+    def slopes(self, p: Floats) -> Slopes:
+        """What a method asks of the cases with these parameters (n, k)."""
+        force = None if self.kernels.has_law else np.zeros(self.kernels.nv)
+        return Slopes(self.kernels, None, force, p)
 
     def run(self, q: Floats, v: Floats, a: Floats, p: Floats) -> Simulated:
         """From first points to the end."""
@@ -72,30 +72,22 @@ class Simulations:
             self._fixed(out, q, v, a, p)
         return out
 
-    def _call(self, kernel: Kernel, p: Floats, *arrays: Floats) -> tuple[Floats, ...]:
-        ports = kernel.signature.inputs
-        more: list[Floats] = []
-        if any(port.name == "tau" for port in ports):
-            more.append(np.zeros(self.kernels.nv))
-        if any(port.name == "p" for port in ports):
-            more.append(p)
-        return in_batch(kernel, *arrays, *more)
-
     # -- steps as long as the tolerances let them be ----------------------------------------------------------
     def _adaptive(self, out: Simulated, q: Floats, v: Floats, a: Floats, p: Floats) -> None:
         s = self.settings
         longest = min(s.longest, s.end - s.start)
-        shortest = 16.0 * float(np.spacing(max(abs(s.start), abs(s.end))))
         lengths = length_scale(self.mech.description, Cases(self.mech.description, self.names, p).array)
         tolerance = tolerances(self.mech.tree, self.mech.closed, lengths, s.end - s.start, s.rtol, s.atol, (q, v, a))
-        settings = run_settings(s.end, longest, shortest, tolerance)
-        first = self._first_steps(q, v, a, p, tolerance.absolute(tolerance.start))
+        settings = run_settings(s.start, s.end, longest, tolerance)
+        points = Rows(np.full(len(q), s.start), q, v, a)
+        first = first_steps(self.slopes(p), s, points, tolerance, self.tableau.error_order)
         control = first_control(s.start, first, tolerance.start)
         kernel = self.kernels.attempt(self.tableau)
         at = np.arange(len(q))
         since: list[list[Floats]] = [[] for _ in at]  # the controls of the attempts since the last good one
         while len(at):
-            q1, v1, a1, next_control = self._call(kernel, p[at], q, v, a, control, settings[at])
+            inputs = {"q": q, "v": v, "a": a, "control": control, "settings": settings[at]}
+            q1, v1, a1, next_control = self.slopes(p[at]).batch(kernel, **inputs)
             code = next_control[:, _CODE]
             taken = code == ACCEPTED
             rows = np.flatnonzero(taken)
@@ -106,7 +98,7 @@ class Simulations:
                 since[int(at[k])].append(next_control[k])
             stuck = code >= UNDERFLOW
             for k in np.flatnonzero(stuck):
-                here = Rows(next_control[k : k + 1, 0], q1[k : k + 1], v1[k : k + 1], a1[k : k + 1]).copy()
+                here = Rows.point(next_control[k, 0], q1[k], v1[k], a1[k]).copy()
                 beyond = self._crossing(out, int(at[k]), here, next_control[k], p, tolerance)
                 if beyond is not None:
                     q1[k], v1[k], a1[k] = beyond.q[0], beyond.v[0], beyond.a[0]
@@ -129,10 +121,9 @@ class Simulations:
         self, out: Simulated, case: int, here: Rows, control: Floats, p: Floats, tolerance: Tolerances
     ) -> Rows | None:
         """A point of a case beyond what stops its steps, with what is passed of the times asked for; or None."""
-        s, force = self.settings, None if self.kernels.has_law else np.zeros(self.kernels.nv)
-        own = Tolerances(s.rtol, tolerance.least[case], tolerance.most[case], tolerance.entries, tolerance.start[case])
-        longest = min(s.longest, s.end - s.start)
-        passing = Passing(Slopes(self.kernels, None, force, p[case]), own, s.end, longest)
+        s = self.settings
+        one = Tolerances(s.rtol, tolerance.least[case], tolerance.most[case], tolerance.entries, tolerance.start[case])
+        passing = Passing(self.slopes(p[case]), one, s.end, min(s.longest, s.end - s.start))
         beyond = passing.across(here, control[-len(GROUPS) :])
         if beyond is None:
             return None
@@ -142,51 +133,30 @@ class Simulations:
             out.q[k, case], out.v[k, case], out.a[k, case] = there.q[0], there.v[0], there.a[0]
         return beyond
 
-    def _first_steps(self, q: Floats, v: Floats, a: Floats, p: Floats, atol: Floats) -> Floats:
-        """As `beginning` finds them for one run."""
-        s = self.settings
-
-        def rate(q: Floats, v: Floats) -> Floats:
-            return v if self.kernels.nq == self.kernels.nv else self._call(self.kernels.rate(), p, q, v)[0]
-
-        def slope(t: Floats, y: Floats) -> Floats:
-            q1, v1 = (np.ascontiguousarray(x) for x in np.split(y, [q.shape[1]], axis=1))
-            q1, v1, a1, _ = self.ended(t, q1, v1, p)
-            return np.concatenate([rate(q1, v1), a1], axis=1)
-
-        y, f = np.concatenate([q, v], axis=1), np.concatenate([rate(q, v), a], axis=1)
-        span = s.start, s.end, min(s.longest, s.end - s.start)
-        return first_steps(slope, span, y, f, atol + s.rtol * np.abs(y), self.tableau.error_order)
-
     # -- steps of one length ------------------------------------------------------------------------------------
     def _fixed(self, out: Simulated, q: Floats, v: Floats, a: Floats, p: Floats) -> None:
         s = self.settings
         assert s.dt is not None
-        count = step_count(s.start, s.end, s.dt)
+        steps = FixedSteps(s.start, s.end, s.dt)
         kernel = self.kernels.fixed_step(self.tableau)
         at = np.arange(len(q))
-        for k in range(count):
-            t = s.start + k * s.dt
-            end = s.end if k + 1 == count else s.start + (k + 1) * s.dt
-            short = end - t
-            far = abs(short - s.dt) > 1e-9 * s.dt * max(1.0, count * 1e-6)
-            h = short if k + 1 == count and far else s.dt
-            times, steps = np.full(len(at), t), np.full(len(at), h)
-            q1, v1, a1, *summary = self._call(kernel, p[at], q, v, a, times, steps)
-            good = np.isfinite(q1).all(axis=1) & np.isfinite(v1).all(axis=1) & np.isfinite(a1).all(axis=1)
-            left = summary[0][:, 0] if summary else np.zeros(len(at))
-            good &= left <= CLOSED
+        for k in range(steps.count):
+            t, h, end = steps.step(k)
+            start = Rows(np.full(len(at), t), q, v, a)
+            inputs = {"q": q, "v": v, "a": a, "t": start.t, "h": np.full(len(at), h)}
+            q1, v1, a1, *summary = self.slopes(p[at]).batch(kernel, **inputs)
+            reached = Rows(np.full(len(at), end), q1, v1, a1)
+            residuals = summary[0][:, 0] if summary else np.zeros(len(at))
+            good = reached.finite & (residuals <= CLOSED)
             for i in np.flatnonzero(~good):
-                reason = "constraint cannot be met" if left[i] > CLOSED else "no value"
-                bad = Rows(np.array([end]), q1[i : i + 1], v1[i : i + 1], a1[i : i + 1]).copy()
-                here = Rows(np.array([t]), q[i : i + 1], v[i : i + 1], a[i : i + 1]).copy()
-                residual = float(left[i]) if math.isfinite(left[i]) and reason != "no value" else 0.0
-                out.troubles[int(at[i])] = Trouble(reason, t, residual, bad), here
-            rows = np.flatnonzero(good)
-            before = Rows(times[rows], q[rows], v[rows], a[rows])
-            after = Rows(np.full(len(rows), end), q1[rows], v1[rows], a1[rows])
-            self._sample(out, at[rows], before, after, p)
-            q, v, a, at = q1[rows], v1[rows], a1[rows], at[rows]
+                is_open = residuals[i] > CLOSED
+                reason = "constraint cannot be met" if is_open else "no value"
+                residual = float(residuals[i]) if is_open and math.isfinite(residuals[i]) else 0.0
+                trouble = Trouble(reason, t, residual, reached[i : i + 1].copy())
+                out.troubles[int(at[i])] = trouble, start[i : i + 1].copy()
+            at = at[good]
+            self._sample(out, at, start[good], reached[good], p)
+            _, q, v, a = reached[good].all
             if not len(at):
                 break
 
@@ -209,12 +179,11 @@ class Simulations:
         step, index, wanted = step[~exact], index[~exact], wanted[~exact]
         used, which = np.unique(step, return_inverse=True)
         b, e = before[used], after[used]
-        arrays = (b.q, b.v, b.a, b.t, e.t - b.t, e.q, e.v, e.a)
-        q_terms, v_terms = self._call(self.kernels.between(self.tableau), p[cases[used]], *arrays)
+        q_terms, v_terms = self.slopes(p[cases[used]]).terms(self.tableau, b, e)
         theta = ((wanted - b.t[which]) / (e.t - b.t)[which])[:, None]
-        q = dense_value(b.q[which], [q_terms[which, k] for k in range(q_terms.shape[1])], theta)
-        v = dense_value(b.v[which], [v_terms[which, k] for k in range(v_terms.shape[1])], theta)
+        q = dense_value(b.q[which], np.moveaxis(q_terms[which], 1, 0), theta)
+        v = dense_value(b.v[which], np.moveaxis(v_terms[which], 1, 0), theta)
         rows = cases[step]
         # The same times as a single run has, which go from a step's beginning by a part of it.
         times = b.t[which] + theta[:, 0] * (e.t - b.t)[which]
-        out.q[index, rows], out.v[index, rows], out.a[index, rows], _ = self.ended(times, q, v, p[rows])
+        out.q[index, rows], out.v[index, rows], out.a[index, rows], _ = self.slopes(p[rows]).ended(times, q, v)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,10 @@ from linkwright.mechanism.lengths import coordinate_units
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import endless_law, first_bad_joint
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
-from linkwright.simulation.kernels import Kernels, in_batch
-from linkwright.simulation.laws import Law
 from linkwright.simulation.rows import Rows
+from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tableaux import STIFF, tableau_of
-from linkwright.simulation.tolerances import tolerances
+from linkwright.simulation.tolerances import Tolerances, tolerances
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -70,30 +68,22 @@ def digest_of(*arrays: Floats) -> str:
     return whole.hexdigest()
 
 
-def first_point(
-    mech: Mechanism,
-    kernels: Kernels,
-    t: float,
-    q: Floats,
-    v: Floats,
-    law: Law | None,
-    tau: Floats | None,
-    notes: list[str],
-) -> Rows:
+def first_point(mech: Mechanism, slopes: Slopes, t: float, q0: Floats, v0: Floats, notes: list[str]) -> Rows:
     """The nearest state that can be, and its acceleration."""
-    given, units = (q, v), coordinate_units(mech.tree)
+    units, when = coordinate_units(mech.tree), np.array([t])
     if mech.closed:
-        _refuse_coarse(mech, q, units[0])
-    q, v, a, left = _ended(kernels, t, q, v, law, tau)
-    near = is_near(q, given[0], units[0]) and is_near(v, given[1], units[1], rates=True)
-    if mech.closed and not (left <= CLOSED and near):
-        q, v, a, _ = _ended(kernels, t, *mech.project(*given, t=t), law, tau)
-        if not is_near(q, given[0], units[0], MOVED):
+        _refuse_coarse(mech, q0, units[0])
+    q, v, a, residual = slopes.ended(when, q0[None], v0[None])
+    near = is_near(q[0], q0, units[0]) and is_near(v[0], v0, units[1], rates=True)
+    if mech.closed and not (residual[0] <= CLOSED and near):
+        closed_q, closed_v = mech.project(q0, v0, t=t)
+        q, v, a, _ = slopes.ended(when, closed_q[None], closed_v[None])
+        if not is_near(q[0], q0, units[0], MOVED):
             notes.append("q0 does not close the loops; the nearest coordinates that do were taken")
-        fastest = np.max(np.abs(given[1]) / units[1], initial=0.0)
-        if fastest > 0.0 and np.max(np.abs(v - given[1]) / units[1]) > MOVED * fastest:
+        fastest = np.max(np.abs(v0) / units[1], initial=0.0)
+        if fastest > 0.0 and np.max(np.abs(v[0] - v0) / units[1]) > MOVED * fastest:
             notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
-    row = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
+    row = Rows(when, q, v, a)
     if not row.finite[0]:
         unknown = endless_law(mech, row)
         if unknown is not None:
@@ -124,26 +114,9 @@ def is_near(x: Floats, given: Floats, units: Floats, part: float = _CONSISTENT, 
     return bool(np.max(np.abs(x - given) / units, initial=0.0) <= part * size)
 
 
-def _ended(
-    kernels: Kernels, t: float, q: Floats, v: Floats, law: Law | None, tau: Floats | None
-) -> tuple[Floats, Floats, Floats, float]:
-    """The nearest state to one, its acceleration, and what was left of the constraints before the last round.
-
-    By the code for many states, which dense output uses too.
-    """
-    force = () if tau is None else (tau,)
-    if law is not None and law.program is None:
-        q, v, *_ = kernels.settled()(q, v, np.array(t))
-        force = (law(t, q.copy(), v.copy()),)
-    q, v, a, *summary = in_batch(kernels.ending(), q[None, :], v[None, :], np.array([t]), *force)
-    return q[0], v[0], a[0], float(summary[0][0, 0]) if summary else 0.0
-
-
-def engine_of(
-    mech: Mechanism, kernels: Kernels, s: Settings, first: Rows, law: Law | None, tau: Floats | None
-) -> Engine:
+def engine_of(mech: Mechanism, slopes: Slopes, s: Settings, first: Rows, tau: Floats | None) -> Engine:
     """The engine for these settings, at the first point."""
-    python = law is not None and law.program is None
+    python, kernels = slopes.law is not None, slopes.kernels
     if s.dt is not None and not python:
         steps = (s.end - s.start) / s.dt
         if s.times is None and 8.0 * steps * (1 + first.q.size + 2 * first.v.size) > _memory():
@@ -155,12 +128,10 @@ def engine_of(
     control = (0.0, min(s.longest, s.end - s.start))
     if s.dt is None:
         order = 3 if s.method == STIFF else tableau_of(s.method).error_order
-        control = (_first_step(kernels, s, first, law, tau, (tolerance.absolute(tolerance.start), order)), control[1])
+        control = (float(first_steps(slopes, s, first, tolerance, order)[0]), control[1])
     if s.method == STIFF or python:
-        from linkwright.simulation.called import Called
-        from linkwright.simulation.slopes import Slopes
+        from linkwright.simulation.called import Called  # for its weight: compiled laws need neither
 
-        slopes = Slopes(kernels, law if python else None, tau)
         if s.method != STIFF:
             return Called(slopes, tableau_of(s.method), first, s.end, s.dt, control, tolerance)
         from linkwright.simulation.stiff import Stiff
@@ -170,45 +141,22 @@ def engine_of(
     return Adaptive(kernels, tableau_of(s.method), tau, first, s.end, control, tolerance)
 
 
-def _first_step(
-    kernels: Kernels,
-    s: Settings,
-    first: Rows,
-    law: Law | None,
-    tau: Floats | None,
-    accuracy: tuple[Floats, int],
-) -> float:
-    """A first step; `accuracy` is the absolute tolerance of every entry of q and v, and the order of the error."""
-    q, v, a = first.q[0], first.v[0], first.a[0]
-    atol, order = accuracy
+def first_steps(slopes: Slopes, s: Settings, first: Rows, tolerance: Tolerances, order: int) -> Floats:
+    """(n,): first steps from n points, after Hairer, Nørsett and Wanner (1993), II.4; `order` is that of the error.
 
-    def rate(q: Floats, v: Floats) -> Floats:
-        return v if kernels.nq == kernels.nv else np.asarray(kernels.rate()(q, v))
+    Where numbers are too large for these estimates it is a millionth of the whole: the control of steps goes on from
+    there.
+    """
 
     def slope(t: Floats, y: Floats) -> Floats:
-        q1, v1 = np.split(y[0], [len(q)])
-        q1, v1, a1, _ = _ended(kernels, float(t[0]), q1, v1, law, tau)
-        return np.concatenate([rate(q1, v1), a1])[None, :]
+        q, v = (np.ascontiguousarray(x) for x in np.split(y, [first.q.shape[1]], axis=1))
+        q, v, a, _ = slopes.ended(t, q, v)
+        return np.concatenate([slopes.rates(q, v), a], axis=1)
 
-    y, f = np.concatenate([q, v])[None, :], np.concatenate([rate(q, v), a])[None, :]
-    span = s.start, s.end, min(s.longest, s.end - s.start)
-    return float(first_steps(slope, span, y, f, atol + s.rtol * np.abs(y), order)[0])
-
-
-def first_steps(
-    slope: Callable[[Floats, Floats], Floats],
-    span: tuple[float, float, float],
-    y: Floats,
-    f: Floats,
-    scale: Floats,
-    order: int,
-) -> Floats:
-    """(n,): first steps from states y (n, k) with slopes f, after Hairer, Nørsett and Wanner (1993), II.4.
-
-    `span` is the start, the end and the longest step; `slope(t, y)` is f elsewhere; `scale` are the tolerances. Where
-    numbers are too large for these estimates it is a millionth of the whole: the control of steps goes on from there.
-    """
-    start, end, longest = span
+    y = np.concatenate([first.q, first.v], axis=1)
+    f = np.concatenate([slopes.rates(first.q, first.v), first.a], axis=1)
+    scale = tolerance.absolute(tolerance.start) + s.rtol * np.abs(y)
+    start, end, longest = s.start, s.end, min(s.longest, s.end - s.start)
     least = 1e-6 * (end - start)
 
     def rms(x: Floats) -> Floats:

@@ -21,12 +21,13 @@ from linkwright.simulation.control import (
     run_settings,
 )
 from linkwright.simulation.dense import dense_terms, dense_value
-from linkwright.simulation.engines import FAR, PIECE, Trouble, Work, crossed, far_note, resigned, step_count, why_stuck
+from linkwright.simulation.engines import FAR, PIECE, EngineState, Trouble, Work, crossed, far_note, resigned, why_stuck
+from linkwright.simulation.fixed_steps import FixedSteps
 from linkwright.simulation.laws import LawFailed
 from linkwright.simulation.passing import Passing
 from linkwright.simulation.rows import Rows
-from linkwright.simulation.slopes import Slopes
-from linkwright.simulation.tableaux import Row, Tableau
+from linkwright.simulation.slopes import Slopes, advanced
+from linkwright.simulation.tableaux import Tableau
 from linkwright.simulation.tolerances import GROUPS, Tolerances
 
 _OFTEN, _ENDLESS = 100, 2e5  # attempts after which it is asked how a run goes, and how many a run should not take
@@ -62,18 +63,17 @@ class Called:
         tolerances: Tolerances,
     ) -> None:
         """`control`: the first step and the longest."""
-        self.slopes, self.tableau, self.end, self.dt = slopes, tableau, end, dt
+        self.slopes, self.tableau, self.end = slopes, tableau, end
         self.kernels = slopes.kernels
         self.last, self.begin, self.done = start.copy(), float(start.t[0]), 0
         self.work = Work(evaluations=1)
         self.notes: list[str] = []
         self.tried: list[Floats] = []  # the controls of the attempts since the last good one
         self.watch = Creep(self.begin, end)
-        self.count = 0 if dt is None else step_count(self.begin, end, dt)
+        self.steps = None if dt is None else FixedSteps(self.begin, end, dt)
         first, longest = control
-        shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
         self.tolerances = tolerances
-        self.settings = run_settings(end, longest, shortest, tolerances)
+        self.settings = run_settings(self.begin, end, longest, tolerances)
         self.control = first_control(self.begin, first, tolerances.start)
         self.passing = Passing(slopes, tolerances, end, longest)
 
@@ -83,7 +83,7 @@ class Called:
 
     @property
     def over(self) -> bool:
-        return self.done >= self.count if self.dt is not None else self.time >= self.end
+        return self.time >= self.end if self.steps is None else self.done >= self.steps.count
 
     def advance(self) -> tuple[Rows, Trouble | None]:
         started, points = perf_counter(), [self.last]
@@ -91,26 +91,24 @@ class Called:
         with np.errstate(all="ignore"):  # what becomes of it is looked at
             while not self.over and trouble is None and perf_counter() - started < PIECE:
                 try:
-                    point, trouble = self._attempt() if self.dt is None else self._step(self.dt)
+                    point, trouble = self._attempt() if self.steps is None else self._step(self.steps)
                 except LawFailed as error:
                     point, trouble = None, Trouble("law failed", self.time, message=str(error))
                 if point is not None:
                     points.append(point)
                     self.last = point
                     self.work.steps += 1
-        return Rows(*(np.concatenate(x) for x in zip(*(p.all for p in points), strict=True))), trouble
+        return Rows.joined(points), trouble
 
-    def _step(self, dt: float) -> tuple[Rows | None, Trouble | None]:
-        t, k = self.time, self.done + 1
-        t1 = self.end if k >= self.count else self.begin + k * dt
-        h = dt if abs(t1 - t - dt) <= 1e-9 * dt * max(1.0, self.count * 1e-6) else t1 - t
+    def _step(self, steps: FixedSteps) -> tuple[Rows | None, Trouble | None]:
+        t, h, t1 = steps.step(self.done)
         point, phi, rounds, _ = self._made(t, h, t1)
         if phi > CLOSED:
             return None, Trouble("constraint cannot be met", t, phi, point)
         if np.isnan(phi) or not point.finite[0]:
             return None, Trouble("no value", t, state=point)
         self._count(rounds)
-        self.done = k
+        self.done += 1
         move, v, change = point.v[0] - self.raw[1], point.v[0], h * point.a[0]
         part = float(np.sqrt(move @ move / max(v @ v + change @ change, 1e-300)))
         if part > FAR and not self.notes:
@@ -155,24 +153,23 @@ class Called:
     def _made(self, t: float, h: float, t1: float) -> tuple[Rows, float, float, list[tuple[Floats, Floats]]]:
         """The point after a step, the constraints' residual and rounds, and the slopes: of the stages, at the end."""
         s = self.slopes
-        q0, v0 = self.last.q[0], self.last.v[0]
         slopes = self._stages(self.last, h)
         if self.tableau.implicit_rates:
-            v = v0 + h * slopes[0][1]
-            q = np.asarray(s.kernels.integrate()(q0, h * v))
+            v = self.last.v[0] + h * slopes[0][1]
+            q = np.asarray(s.kernels.integrate()(self.last.q[0], h * v))
         else:
-            q, v = _moved(q0, v0, self.tableau.b, slopes, h)
+            q, v = advanced(self.last, self.tableau.b, slopes, h)
         self.raw = q, v
         q, v, phi, rounds = s.settled(t1, q, v)
         a = s.acceleration(t1, q, v)
         slopes.append((s.rate(q, v), a))
-        return Rows(np.array([t1]), q[None, :], v[None, :], a[None, :]), phi, rounds, slopes
+        return Rows.point(t1, q, v, a), phi, rounds, slopes
 
     def _stages(self, start: Rows, h: float) -> list[tuple[Floats, Floats]]:
-        s, t, q0, v0 = self.slopes, float(start.t[0]), start.q[0], start.v[0]
-        slopes = [(s.rate(q0, v0), start.a[0])]
+        s, t = self.slopes, float(start.t[0])
+        slopes = [(s.rate(start.q[0], start.v[0]), start.a[0])]
         for row, c in zip(self.tableau.a[1:], self.tableau.c[1:], strict=True):
-            q, v = _moved(q0, v0, row, slopes, h)
+            q, v = advanced(start, row, slopes, h)
             slopes.append((s.rate(q, v), s.acceleration(t + c * h, q, v)))
         return slopes
 
@@ -218,18 +215,14 @@ class Called:
         slopes = self._stages(a, h)
         slopes.append((s.rate(b.q[0], b.v[0]), b.a[0]))
         for row, c in zip(tableau.extra_a, tableau.extra_c, strict=True):
-            q, v = _moved(a.q[0], a.v[0], row, slopes, h)
+            q, v = advanced(a, row, slopes, h)
             slopes.append((s.rate(q, v), s.acceleration(float(a.t[0]) + c * h, q, v)))
         return slopes
 
-    def state(self) -> dict[str, Any]:
-        return {"done": self.done, "control": self.control, "last": self.last}
+    def state(self) -> EngineState:
+        return EngineState(self.last, self.done, self.control)
 
-    def restore(self, state: dict[str, Any], kept: Rows) -> None:
-        self.done, self.control, self.last = int(state["done"]), state["control"], state["last"]
-
-
-def _moved(q0: Floats, v0: Floats, row: Row, slopes: list[tuple[Floats, Floats]], h: float) -> tuple[Floats, Floats]:
-    q = q0 + h * sum(factor * slopes[j][0] for j, factor in row.items())
-    v = v0 + h * sum(factor * slopes[j][1] for j, factor in row.items())
-    return q, v
+    def restore(self, state: EngineState, rows: Rows) -> None:
+        if state.done is None or state.control is None:
+            raise ValueError("no number of steps, or no step control")
+        self.done, self.control, self.last = state.done, state.control, state.last

@@ -24,7 +24,8 @@ from linkwright.results.archives import DAMAGE, plain_array
 from linkwright.results.solution import Occurrence
 from linkwright.simulation.beginning import Settings
 from linkwright.simulation.control import ACCEPTED, CONTROL, ENDED, REJECTED, UNDERFLOW
-from linkwright.simulation.engines import Work, step_count
+from linkwright.simulation.engines import EngineState, Work
+from linkwright.simulation.fixed_steps import FixedSteps
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.tolerances import GROUPS
 
@@ -41,7 +42,7 @@ class Standing:
     """
 
     rows: Rows
-    engine: dict[str, Any]
+    engine: EngineState
     events: tuple[Occurrence, ...]
     work: Work
     stopped: bool = False
@@ -50,12 +51,12 @@ class Standing:
 
 def write(path: str, question: dict[str, Any], standing: Standing) -> None:
     """Write a checkpoint, whole or not at all."""
-    numbers = {name: int(standing.engine[name]) for name in ("done",) if name in standing.engine}
+    engine = standing.engine
     header = {
         "format": FORMAT,
         "version": VERSION,
         "question": question,
-        "numbers": numbers,
+        "numbers": {} if engine.done is None else {"done": engine.done},
         "work": {name: int(x) for name, x in vars(standing.work).items()},
         "events": [event.name for event in standing.events],
         "stopped": standing.stopped,
@@ -63,11 +64,10 @@ def write(path: str, question: dict[str, Any], standing: Standing) -> None:
     }
     arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}
     arrays |= dict(zip(_NAMES, standing.rows.all, strict=True))
-    last: Rows = standing.engine["last"]
-    arrays |= {f"last_{n}": x for n, x in zip(_NAMES, last.all, strict=True)}
-    if "control" in standing.engine:
-        arrays["control"] = standing.engine["control"]
-    nq, nv = last.q.shape[1], last.v.shape[1]
+    arrays |= {f"last_{n}": x for n, x in zip(_NAMES, engine.last.all, strict=True)}
+    if engine.control is not None:
+        arrays["control"] = engine.control
+    nq, nv = engine.last.q.shape[1], engine.last.v.shape[1]
     arrays["event_t"] = np.array([event.time for event in standing.events])
     arrays["event_q"] = np.array([event.q for event in standing.events]).reshape(-1, nq)
     arrays["event_v"] = np.array([event.v for event in standing.events]).reshape(-1, nv)
@@ -108,7 +108,7 @@ def read(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
 
 def fault(standing: Standing, s: Settings, names: Collection[str]) -> str | None:
     """What of a standing cannot be that of a run with these settings and events; None if all can."""
-    rows, engine, t = standing.rows, standing.engine, float(standing.engine["last"].t[0])
+    rows, t = standing.rows, float(standing.engine.last.t[0])
     times = np.append(rows.t, [event.time for event in standing.events])
     if not s.start <= t <= s.end or np.any(times < s.start) or np.any(times > s.end):
         return "has times outside of the run"
@@ -122,19 +122,19 @@ def fault(standing: Standing, s: Settings, names: Collection[str]) -> str | None
         fits = fits and (standing.stopped or count == np.searchsorted(s.times, t, side="right"))
     if not fits:
         return "has points at other times"
-    return _fault_of_engine(engine, s, t, standing.stopped)
+    return _fault_of_engine(standing.engine, s, t, standing.stopped)
 
 
-def _fault_of_engine(engine: dict[str, Any], s: Settings, t: float, stopped: bool) -> str | None:
+def _fault_of_engine(engine: EngineState, s: Settings, t: float, stopped: bool) -> str | None:
     if s.dt is not None:
-        done, steps = engine.get("done"), step_count(s.start, s.end, s.dt)
-        if done is None or done > steps:
-            return f"has made more than its {steps} steps, or does not tell"
-        there = s.end if done == steps else s.start + done * s.dt
+        steps = FixedSteps(s.start, s.end, s.dt)
+        if engine.done is None or engine.done > steps.count:
+            return f"has made more than its {steps.count} steps, or does not tell"
+        there = s.end if engine.done == steps.count else steps.step(engine.done)[0]
         return None if stopped or abs(there - t) <= 1e-6 * s.dt else "has made another number of steps"
-    if "control" not in engine or not np.isfinite(engine["control"][-len(GROUPS) :]).all():
+    if engine.control is None or not np.isfinite(engine.control[-len(GROUPS) :]).all():
         return "has no step to go on with"
-    when, h, old, code = engine["control"][:4]
+    when, h, old, code = engine.control[:4]
     good = when == t and 0.0 < h < np.inf and 0.0 < old < np.inf and code in (REJECTED, ACCEPTED, ENDED, UNDERFLOW)
     return None if good else "has no step to go on with"
 
@@ -184,14 +184,11 @@ class _Stored:
         rows = Rows(t, self.array("q", (n, nq)), self.array("v", (n, nv)), self.array("a", (n, nv)))
         sizes: tuple[tuple[int, ...], ...] = ((1,), (1, nq), (1, nv), (1, nv))
         last = Rows(*(self.array(f"last_{name}", shape) for name, shape in zip(_NAMES, sizes, strict=True)))
-        engine: dict[str, Any] = {"last": last}
         for name, value in header["numbers"].items():
-            number = isinstance(value, int | float) and type(value) is {"done": int}.get(name)
-            if not number or not 0 <= value < 2**53:
+            if name != "done" or type(value) is not int or not 0 <= value < 2**53:
                 raise self.wrong(f"has another {name!r} than a number of steps")
-            engine[name] = value
-        if "control.npy" in self.archive.namelist():
-            engine["control"] = self.array("control", (len(CONTROL),))
+        control = self.array("control", (len(CONTROL),)) if "control.npy" in self.archive.namelist() else None
+        engine = EngineState(last, header["numbers"].get("done"), control)
         if not last.finite[0] or not rows.finite.all() or np.any(np.diff(rows.t) <= 0.0):
             raise self.wrong("has times or states that are no numbers")
         work = header["work"]

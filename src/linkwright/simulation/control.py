@@ -45,9 +45,9 @@ def first_control(t: Any, h: Any, reached: Floats) -> Floats:
     return control
 
 
-def run_settings(end: float, longest: float, shortest: float, tolerances: Tolerances) -> Floats:
-    """(..., numbers): what is the same for a whole run."""
-    least = tolerances.least
+def run_settings(start: float, end: float, longest: float, tolerances: Tolerances) -> Floats:
+    """(..., numbers): what is the same for a whole run; the shortest step is a few times the spacing of its times."""
+    least, shortest = tolerances.least, 16.0 * float(np.spacing(max(abs(start), abs(end))))
     head = np.broadcast_to(np.array([end, tolerances.rtol, longest, shortest]), (*least.shape[:-1], 4))
     return np.concatenate([head, least, tolerances.most], axis=-1)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,8 @@ from linkwright.simulation.control import (
     run_settings,
 )
 from linkwright.simulation.dense import dense_count, dense_value
-from linkwright.simulation.kernels import Kernels, in_batch
+from linkwright.simulation.fixed_steps import FixedSteps
+from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.passing import Passing
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.slopes import Slopes
@@ -75,6 +75,15 @@ def far_note(part: float, t: float) -> str:
     return f"{text}: the position is nearly singular there, or dt is too long"
 
 
+@dataclass(frozen=True, eq=False)
+class EngineState:
+    """What an engine continues from: the last point, the number of steps of one length, the step control."""
+
+    last: Rows
+    done: int | None = None
+    control: Floats | None = None
+
+
 class Engine(Protocol):
     """A way to go on in time."""
 
@@ -95,11 +104,11 @@ class Engine(Protocol):
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         """The states at the parts theta of these steps of the rows given last."""
 
-    def state(self) -> dict[str, Any]:
-        """All that is needed to go on from here."""
+    def state(self) -> EngineState:
+        """All that is needed to continue from here."""
 
-    def restore(self, state: dict[str, Any], kept: Rows) -> None:
-        """Go on from a state, after these rows if the engine keeps them itself."""
+    def restore(self, state: EngineState, rows: Rows) -> None:
+        """Continue from a state, after these rows if the engine keeps them itself."""
 
 
 class Pace:
@@ -123,12 +132,13 @@ class Compiled:
 
     def __init__(self, kernels: Kernels, tableau: Tableau, tau: Floats | None, start: Rows) -> None:
         self.kernels, self.tableau = kernels, tableau
+        self.slopes = Slopes(kernels, None, tau)
         self.tau: tuple[Floats, ...] = () if tau is None else (tau,)
         self.last = start.copy()
         self.work = Work(evaluations=1)
         self.notes: list[str] = []
         self._asked: tuple[Rows, bytes] | None = None
-        self._made: tuple[Floats, ...] = ()
+        self._last_terms: tuple[Floats, ...] = ()
 
     @property
     def time(self) -> float:
@@ -138,17 +148,16 @@ class Compiled:
         nq, nv = rows.q.shape[1], rows.v.shape[1]
         most = max(1, _ROOM // (dense_count(self.tableau) * (nq + nv)))
         parts = [slice(k, k + most) for k in range(0, len(step), most)]
-        found = [self._some_between(rows, step[part], theta[part]) for part in parts]
-        return found[0] if len(found) == 1 else Rows(*map(np.concatenate, zip(*(x.all for x in found), strict=True)))
+        return Rows.joined([self._some_between(rows, step[part], theta[part]) for part in parts])
 
     def _some_between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         steps, which = np.unique(step, return_inverse=True)
         q_terms, v_terms = self._terms(rows, steps)
         start, end = rows[step], rows.t[step + 1]
         t, x = start.t + theta * (end - start.t), theta[:, None]
-        q = dense_value(start.q, [q_terms[which, k] for k in range(q_terms.shape[1])], x)
-        v = dense_value(start.v, [v_terms[which, k] for k in range(v_terms.shape[1])], x)
-        q, v, a, *_ = in_batch(self.kernels.ending(), q, v, t, *self.tau)
+        q = dense_value(start.q, np.moveaxis(q_terms[which], 1, 0), x)
+        v = dense_value(start.v, np.moveaxis(v_terms[which], 1, 0), x)
+        q, v, a, _ = self.slopes.ended(t, q, v)
         return Rows(t, q, v, a)
 
     def _terms(self, rows: Rows, steps: NDArray[np.int64]) -> tuple[Floats, ...]:
@@ -156,10 +165,9 @@ class Compiled:
         asked = (rows, steps.tobytes())
         if self._asked is None or self._asked[0] is not rows or self._asked[1] != asked[1]:
             a, b = rows[steps], rows[steps + 1]
-            arrays = (a.q, a.v, a.a, a.t, b.t - a.t, b.q, b.v, b.a)
-            self._made = in_batch(self.kernels.between(self.tableau), *arrays, *self.tau)
+            self._last_terms = self.slopes.terms(self.tableau, a, b)
             self._asked = asked
-        return self._made
+        return self._last_terms
 
 
 def _capacity(kernel: Kernel, nq: int, nv: int) -> int:
@@ -181,34 +189,20 @@ class Fixed(Compiled):
         keep: bool,
     ) -> None:
         super().__init__(kernels, tableau, tau, start)
-        self.begin, self.end, self.dt, self.keeps = self.time, end, dt, keep
-        self.count = step_count(self.begin, end, dt)
-        self.done = 0
+        self.steps, self.keeps, self.done = FixedSteps(self.time, end, dt), keep, 0
+        self.count = self.steps.count
         kernel = kernels.fixed_step(tableau)
         nq, nv = start.q.shape[1], start.v.shape[1]
         room = self.count if keep else min(self.count, _capacity(kernel, nq, nv))
         self.pace = Pace(kernel.signature.work)
         self.table, self.h = Rows.empty(room + 1, nq, nv), np.empty(room)
         if keep:
-            self._times(0, room)
+            self.steps.fill(0, self.table.t, self.h)
         self.summary = np.zeros((room, 3)) if len(kernel.signature.outputs) > 3 else None
         r = self.table
         outputs = [r.q[1:], r.v[1:], r.a[1:]] + ([] if self.summary is None else [self.summary])
         self.run = marched(kernel, [r.q[:-1], r.v[:-1], r.a[:-1], r.t[:-1], self.h, *self.tau], outputs, room)
         self.table.put(slice(0, 1), self.last)
-
-    def _times(self, first: int, number: int) -> None:
-        """The times and step lengths of rows first..first + number of the run, in the table from its start."""
-        t = self.table.t[: number + 1]
-        t[:] = np.arange(first, first + number + 1, dtype=np.float64)
-        t *= self.dt
-        t += self.begin
-        self.h[:number] = self.dt
-        if first + number >= self.count:
-            t[number] = self.end
-            short = self.end - t[number - 1]
-            if abs(short - self.dt) > 1e-9 * self.dt * max(1.0, self.count * 1e-6):
-                self.h[number - 1] = short
 
     @property
     def over(self) -> bool:
@@ -220,7 +214,7 @@ class Fixed(Compiled):
         if not self.keeps:
             number, at = min(number, len(self.h)), 0
             self.table.put(slice(0, 1), self.last)
-            self._times(self.done, number)
+            self.steps.fill(self.done, self.table.t[: number + 1], self.h[:number])
         started = perf_counter()
         self.run(at, number)
         self.pace.measured(number, perf_counter() - started)
@@ -257,21 +251,16 @@ class Fixed(Compiled):
                 self.notes.append(far_note(summary[far[0], 2], rows.t[far[0] + 1]))
         return good, trouble
 
-    def state(self) -> dict[str, Any]:
-        return {"done": self.done, "last": self.last}
+    def state(self) -> EngineState:
+        return EngineState(self.last, self.done)
 
-    def restore(self, state: dict[str, Any], kept: Rows) -> None:
-        done = int(state["done"])
-        if done > self.count or (self.keeps and len(kept) < done + 1):
-            raise ValueError(f"{done} steps of {self.count}, and {len(kept)} points")
-        self.done, self.last = done, state["last"]
+    def restore(self, state: EngineState, rows: Rows) -> None:
+        done = state.done
+        if done is None or done > self.count or (self.keeps and len(rows) < done + 1):
+            raise ValueError(f"{done} steps of {self.count}, and {len(rows)} points")
+        self.done, self.last = done, state.last
         if self.keeps:
-            self.table.put(slice(0, len(kept)), kept)
-
-
-def step_count(begin: float, end: float, dt: float) -> int:
-    """How many steps of dt it takes; a last one of less than a billionth of dt is not counted."""
-    return max(1, math.ceil((end - begin) / dt * (1.0 - 1e-14) - 1e-9))
+            self.table.put(slice(0, len(rows)), rows)
 
 
 def crossed(control: Floats, start: Rows, beyond: Rows, tolerances: Tolerances) -> Floats:
@@ -304,14 +293,13 @@ class Adaptive(Compiled):
         super().__init__(kernels, tableau, tau, start)
         self.begin, self.end = self.time, end
         first, longest = control
-        shortest = 16.0 * float(np.spacing(max(abs(self.begin), abs(end))))
         kernel = kernels.attempt(tableau)
         nq, nv = start.q.shape[1], start.v.shape[1]
         room = _capacity(kernel, nq, nv)
         self.pace = Pace(kernel.signature.work)
-        self.settings = run_settings(end, longest, shortest, tolerances)
+        self.settings = run_settings(self.begin, end, longest, tolerances)
         self.control = first_control(self.time, first, tolerances.start)
-        self.passing = Passing(Slopes(kernels, None, tau), tolerances, end, longest)
+        self.passing = Passing(self.slopes, tolerances, end, longest)
         self.table, self.controls = Rows.empty(room + 1, nq, nv), np.empty((room + 1, len(CONTROL)))
         r, c = self.table, self.controls
         self.run = marched(
@@ -371,7 +359,7 @@ class Adaptive(Compiled):
             self.control = crossed(self.control, self.last, beyond, self.passing.tolerances)
             self.last = beyond
             self.work.steps += 1
-            return Rows(*(np.concatenate(x) for x in zip(rows.all, beyond.all, strict=True))), None
+            return Rows.joined([rows, beyond]), None
         if self.control[CONTROL.index("code")] == STALLED:
             self.control = resigned(self.control)
             return rows, None
@@ -385,15 +373,17 @@ class Adaptive(Compiled):
         """A state a little later that is no number."""
         kernel = self.kernels.ending()
         for h in np.geomspace(self._setting("shortest"), self.end - self.begin, 30):
-            t = np.array(self.time + h)
-            q, v, a, *_ = kernel(row.q[0], row.v[0] + h * row.a[0], t, *self.tau)
-            there = Rows(t.reshape(1), q[None, :], v[None, :], a[None, :])
+            t = self.time + h
+            q, v, a, *_ = kernel(row.q[0], row.v[0] + h * row.a[0], np.array(t), *self.tau)
+            there = Rows.point(t, q, v, a)
             if not there.finite[0]:
                 return there
         return None
 
-    def state(self) -> dict[str, Any]:
-        return {"control": self.control, "last": self.last}
+    def state(self) -> EngineState:
+        return EngineState(self.last, control=self.control)
 
-    def restore(self, state: dict[str, Any], kept: Rows) -> None:
-        self.control, self.last = state["control"], state["last"]
+    def restore(self, state: EngineState, rows: Rows) -> None:
+        if state.control is None:
+            raise ValueError("no step control")
+        self.control, self.last = state.control, state.last

@@ -50,7 +50,7 @@ class Keeper:
                 text = f"{self.path} is of another run or version, and cannot be kept aside: {error.strerror}"
                 raise LinkwrightError(f"{text}; choose another place for the checkpoint") from error
             return [f"{self.path} was of another run or version; it is kept as {aside}"]
-        t = float(standing.engine["last"].t[0])
+        t = float(standing.engine.last.t[0])
         if not standing.finished and t > self.question["t_start"]:
             text = f"{self.path} has this run already, as far as t = {t:.6g} s"
             advice = "continue with lw.Saving(checkpoint=..., resume=True), or remove the file to start anew"

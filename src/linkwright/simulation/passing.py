@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
 from linkwright.simulation.control import CLOSED
-from linkwright.simulation.dense import weighted
 from linkwright.simulation.laws import LawFailed
 from linkwright.simulation.rows import Rows
-from linkwright.simulation.slopes import Slopes
+from linkwright.simulation.slopes import Slopes, advanced
 from linkwright.simulation.tableaux import tableau_of
 from linkwright.simulation.tolerances import Tolerances
 
@@ -77,13 +76,13 @@ class Passing:
         with np.errstate(all="ignore"):  # what becomes of it is looked at
             slopes = [s.slope(t, start.q[0], start.v[0])]
             for row, c in zip(METHOD.a[1:], METHOD.c[1:], strict=True):
-                q, v, _, _ = s.settled(t + c * h, *_moved(start, row, slopes, h))
+                q, v, _, _ = s.settled(t + c * h, *advanced(start, row, slopes, h))
                 slopes.append(s.slope(t + c * h, q, v))
-            q, v, residual, _ = s.settled(t_end, *_moved(start, METHOD.b, slopes, h))
+            q, v, residual, _ = s.settled(t_end, *advanced(start, METHOD.b, slopes, h))
             v = s.conserved(start, q, v)
             a = s.slope(t_end, q, v)[1]
         self.evaluations += METHOD.stages + 1
-        there = Rows(np.array([t_end]), q[None, :], v[None, :], a[None, :])
+        there = Rows.point(t_end, q, v, a)
         return there if residual <= CLOSED and there.finite[0] else None
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats, states: Rows) -> None:
@@ -96,9 +95,3 @@ class Passing:
                 there = self.point(rows[k : k + 1], t + part * float(rows.t[k + 1] - t))
                 if there is not None:
                     states.put(slice(n, n + 1), there)
-
-
-def _moved(start: Rows, row: dict[int, float], slopes: list[tuple[Floats, Floats]], h: float) -> tuple[Floats, Floats]:
-    factors = list(row.values())
-    q, v = (h * weighted(factors, [slopes[j][k] for j in row]) for k in (0, 1))
-    return start.q[0] + q, start.v[0] + v

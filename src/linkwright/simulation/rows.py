@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,16 @@ class Rows:
         room, v, a = np.empty(n * (1 + nq + 2 * nv)), n * (1 + nq), n * (1 + nq + nv)
         return cls(room[:n], room[n:v].reshape(n, nq), room[v:a].reshape(n, nv), room[a:].reshape(n, nv))
 
+    @classmethod
+    def point(cls, t: float, q: Floats, v: Floats, a: Floats) -> Rows:
+        """One row."""
+        return cls(np.array([t]), q[None, :], v[None, :], a[None, :])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """All rows of these, one after another."""
+        return cls(*(np.concatenate(x) for x in zip(*(part.all for part in parts), strict=True)))
+
     @property
     def all(self) -> tuple[Floats, Floats, Floats, Floats]:
         return self.t, self.q, self.v, self.a
@@ -37,8 +48,8 @@ class Rows:
         return Rows(*(x[which] for x in self.all))
 
     def put(self, at: Any, other: Rows) -> None:
-        for mine, given in zip(self.all, other.all, strict=True):
-            mine[at] = given
+        for target, source in zip(self.all, other.all, strict=True):
+            target[at] = source
 
     def copy(self) -> Rows:
         return Rows(*(x.copy() for x in self.all))

@@ -24,6 +24,7 @@ from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.laws import Law, LawFailed, law
 from linkwright.simulation.output import AtTimes, EveryStep, Output, Table
 from linkwright.simulation.rows import Rows
+from linkwright.simulation.slopes import Slopes
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -61,9 +62,10 @@ class Run:
             self.tau = force_of(tau, mech.nv)
         program = None if self.law is None else self.law.program
         self.kernels = Kernels(mech, program, conserving=settings.conserve is not None)
-        self.given = q, v
-        first = first_point(mech, self.kernels, settings.start, q, v, self.law, self.tau, self.notes)
-        self.engine = engine_of(mech, self.kernels, settings, first, self.law, self.tau)
+        self.initial = q, v
+        slopes = Slopes(self.kernels, self.law if program is None else None, self.tau)
+        first = first_point(mech, slopes, settings.start, q, v, self.notes)
+        self.engine = engine_of(mech, slopes, settings, first, self.tau)
         self.output = self._output(first)
         self.watches = watches(events, settings.start, first.q[0], first.v[0], may_record=may_record)
         for watch in self.watches:
@@ -109,8 +111,8 @@ class Run:
     def _standing(self) -> Standing:
         events, work = tuple(self.occurrences), replace(self.engine.work)
         rows, state = self.output.rows, self.engine.state()
-        if "done" in state and self._ended_by_event() is not None:
-            state["done"] = min(state["done"], len(rows) - 1)  # the engine went on beyond the event
+        if state.done is not None and self.stopped:
+            state = replace(state, done=min(state.done, len(rows) - 1))  # the engine went on beyond the event
         return Standing(rows, state, events, work, self.stopped)
 
     def _question(self) -> dict[str, Any]:
@@ -131,7 +133,7 @@ class Run:
             "max_step": repr(s.longest),
             "conserve": s.conserve,
             "times": None if s.times is None else digest_of(s.times),
-            "q0 or v0": digest_of(*self.given),
+            "q0 or v0": digest_of(*self.initial),
             "tau": tau,
             "events": [[w.name, w.event.terminal, w.event.direction, _told(w.law)] for w in self.watches],
         }

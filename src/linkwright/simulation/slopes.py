@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.kernels import Kernels
+from linkwright.simulation.dense import weighted
+from linkwright.simulation.kernels import Kernels, in_batch
 from linkwright.simulation.laws import Law
 from linkwright.simulation.rows import Rows
+from linkwright.simulation.tableaux import Row, Tableau
 
 
 class Slopes:
@@ -22,11 +26,40 @@ class Slopes:
         self._inputs = {name: x for name, x in (("tau", tau), ("p", p)) if x is not None}
         self.plain, self.same = kernels.plain, kernels.nq == kernels.nv
 
-    def _call(self, kernel: Kernel, **values: Floats) -> tuple[Floats, ...]:
-        """A kernel's answers to these inputs and to those that are the same at every state."""
+    def _arguments(self, kernel: Kernel, values: dict[str, Floats]) -> list[Floats]:
+        """The inputs of a kernel: these values by their names, and those that are the same at every state."""
         values = {**self._inputs, **values}
-        answer = kernel(*(values[port.name] for port in kernel.signature.inputs))
-        return answer if isinstance(answer, tuple) else (answer,)
+        return [values[port.name] for port in kernel.signature.inputs]
+
+    def _call(self, kernel: Kernel, **values: Floats) -> tuple[Floats, ...]:
+        """A kernel's outputs at one state."""
+        outputs = kernel(*self._arguments(kernel, values))
+        return outputs if isinstance(outputs, tuple) else (outputs,)
+
+    def batch(self, kernel: Kernel, **values: Floats) -> tuple[Floats, ...]:
+        """A kernel's outputs at many states (n, ...), each to the same bits whatever n is."""
+        return in_batch(kernel, *self._arguments(kernel, values))
+
+    def rates(self, q: Floats, v: Floats) -> Floats:
+        """(n, nq): q̇ at many states."""
+        return v if self.same else self.batch(self.kernels.rate(), q=q, v=v)[0]
+
+    def ended(self, t: Floats, q: Floats, v: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """The nearest states to q, v (n, ·) that can be, their accelerations, and the residuals of the constraints
+        (n,) before the last round."""
+        force: dict[str, Floats] = {}
+        if self.law is not None:
+            states = [self.settled(float(t[k]), q[k], v[k])[:2] for k in range(len(q))]
+            q, v = (np.stack(x) for x in zip(*states, strict=True))
+            force["tau"] = np.stack([self.force(float(t[k]), q[k], v[k]) for k in range(len(q))])
+        q, v, a, *summary = self.batch(self.kernels.ending(), q=q, v=v, t=t, **force)
+        return q, v, a, summary[0][:, 0] if summary else np.zeros(len(q))
+
+    def terms(self, tableau: Tableau, start: Rows, end: Rows) -> tuple[Floats, ...]:
+        """The terms of dense output of q and of v, (n, terms, ·), of the steps between these points."""
+        ends = {"q1": end.q, "v1": end.v, "a1": end.a}
+        kernel = self.kernels.between(tableau)
+        return self.batch(kernel, q=start.q, v=start.v, a=start.a, t=start.t, h=end.t - start.t, **ends)
 
     def rate(self, q: Floats, v: Floats) -> Floats:
         """q̇."""
@@ -71,3 +104,10 @@ class Slopes:
         if not self.kernels.conserving:
             return v
         return self._call(self.kernels.conserved(), q0=start.q[0], v0=start.v[0], q=q, v=v)[0]
+
+
+def advanced(start: Rows, row: Row, slopes: Sequence[tuple[Floats, Floats]], h: float) -> tuple[Floats, Floats]:
+    """q and v after h·Σ row_j K_j from a point; each slope K is (q̇, a)."""
+    factors = list(row.values())
+    q, v = (h * weighted(factors, [slopes[j][k] for j in row]) for k in (0, 1))
+    return start.q[0] + q, start.v[0] + v

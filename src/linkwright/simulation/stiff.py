@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from linkwright.base.types import Floats
 from linkwright.simulation.called import Creep
 from linkwright.simulation.control import CLOSED, CONTROL, LATELY, SHRUNK, USUAL, first_control
-from linkwright.simulation.engines import Trouble, Work
+from linkwright.simulation.engines import EngineState, Trouble, Work
 from linkwright.simulation.kernels import in_batch
 from linkwright.simulation.laws import LawFailed
 from linkwright.simulation.passing import Passing
@@ -96,7 +96,7 @@ class Stiff:
                 trouble = self._leg(points)
             except LawFailed as error:
                 trouble = Trouble("law failed", self.time, message=str(error))
-        return Rows(*(np.concatenate(x) for x in zip(*(p.all for p in points), strict=True))), trouble
+        return Rows.joined(points), trouble
 
     def _leg(self, points: list[Rows]) -> Trouble | None:
         """Some steps from the last point on, put behind the points."""
@@ -189,7 +189,7 @@ class Stiff:
         if phi > CLOSED:
             return None, Trouble("constraint cannot be met", self.time, phi, self.last)
         a = self._acceleration(t, q, v)
-        point = Rows(np.array([t]), q[None, :], v[None, :], a[None, :])
+        point = Rows.point(t, q, v, a)
         return (point, None) if point.finite[0] else (None, Trouble("no value", self.time, state=point))
 
     def _acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
@@ -206,12 +206,14 @@ class Stiff:
             found.a[n] = self._acceleration(when, q, v)
         return found
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> EngineState:
         control = first_control(self.time, self.h, self.reached)
         control[USUAL] = self.usual
-        return {"control": control, "last": self.last}
+        return EngineState(self.last, control=control)
 
-    def restore(self, state: dict[str, Any], kept: Rows) -> None:
-        control, self.last = state["control"], state["last"]
+    def restore(self, state: EngineState, rows: Rows) -> None:
+        control, self.last = state.control, state.last
+        if control is None:
+            raise ValueError("no step control")
         self.h, self.reached = float(control[CONTROL.index("h")]), control[-len(GROUPS) :]
         self.usual = float(control[USUAL])

@@ -149,7 +149,7 @@ class Dynamic:
     ) -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats]:
         """The nearest states that can be, and their accelerations; cases without any get a reason."""
         times = np.full(len(rows), self.settings.start)
-        there, rates, a, left = self.simulations.ended(times, q, v, p)
+        there, rates, a, left = self.simulations.slopes(p).ended(times, q, v)
         if self.base.closed:
             lengths = length_scale(cases.description, cases[rows].array)
             for k in range(len(rows)):
@@ -163,7 +163,7 @@ class Dynamic:
                     except LinkwrightError as error:
                         reasons[int(rows[k])] = sentence(error)
                         continue
-                    one = self.simulations.ended(times[:1], projected[0][None], projected[1][None], p[k : k + 1])
+                    one = self.simulations.slopes(p[k : k + 1]).ended(times[:1], projected[0][None], projected[1][None])
                     there[k], rates[k], a[k] = (x[0] for x in one[:3])
         finite = np.isfinite(there).all(axis=1) & np.isfinite(rates).all(axis=1) & np.isfinite(a).all(axis=1)
         for k in np.flatnonzero(~finite).tolist():
