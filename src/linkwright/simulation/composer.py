@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.functions import absolute, maximum
-from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
+from linkwright.tape.program import ITEM, Copy, Each, Loop, Program, Zero
 from linkwright.tape.straight import straightened
 
 if TYPE_CHECKING:
@@ -53,6 +54,17 @@ class Composer(ProgramBuilder):
 
     def copy(self, source: Ref, target: Ref) -> None:
         self.add(Copy(source.operand, target.operand))
+
+    @contextmanager
+    def loop(self, most: int, carry: Sequence[tuple[Ref, Ref]], done: Ref) -> Iterator[None]:
+        """The statements of the block are repeated until `done` is not zero, at most so many times.
+
+        After each round the first of every pair in `carry` gets the value of the second.
+        """
+        outside, self.statements = self.statements, []
+        yield
+        body, self.statements = tuple(self.statements), outside
+        self.add(Loop(most, body, tuple((x.operand, y.operand) for x, y in carry), done.operand))
 
     def each(
         self, function: Callable[..., Any], vectors: Sequence[Ref], shared: Sequence[Ref], outputs: Sequence[Ref]

@@ -17,7 +17,7 @@ from linkwright.simulation.parts import Parts
 from linkwright.simulation.steps import Stages
 from linkwright.simulation.tableaux import Tableau
 from linkwright.tape.functions import less_equal, maximum
-from linkwright.tape.program import Loop, Program
+from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -39,14 +39,13 @@ def held_steps(parts: Parts, tableau: Tableau) -> Program:
     """q, v, (t, h, number), tau [, p] → q, v, a after `number` steps of h, and a summary: the worst residual of the
     constraints and the rounds of projection, both zero where there are none."""
     b = Composer(f"{tableau.name} steps with held forces")
-    sizes = {"q": parts.nq, "v": parts.nv, "a": parts.nv}
-    start = [b.input(name, (sizes[name],)) for name in ("q", "v")]
+    start = [b.input(name, (parts.sizes[name],)) for name in ("q", "v")]
     settings, tau = b.input("settings", (3,)), b.input("tau", (parts.nv,))
     parts.parameters(b)
-    outputs = [b.output(f"{name}_there", (size,)) for name, size in sizes.items()]
+    outputs = [b.output(f"{name}_there", (size,)) for name, size in parts.sizes.items()]
     summary = b.output("summary", (2,))
-    now = [b.spare(f"{name}_now", size) for name, size in sizes.items()]
-    after = [b.spare(f"{name}_next", size) for name, size in sizes.items()]
+    now = [b.spare(f"{name}_now", size) for name, size in parts.sizes.items()]
+    after = [b.spare(f"{name}_next", size) for name, size in parts.sizes.items()]
     t, h, count, counted, done = (b.number(n) for n in ("t", "h", "count", "counted", "done"))
     worst, rounds = b.spare("worst", 2), b.spare("worst_next", 2)
     seat = parts.seat(b)
@@ -57,23 +56,20 @@ def held_steps(parts: Parts, tableau: Tableau) -> Program:
         b.copy(source, target)
     parts.accelerate(b, tau)
     b.copy(seat.a, now[2])
-    outside, b.statements = b.statements, []
-    b.call(lambda s, n: s[0] + s[1] * n, [settings, count], [t])
-    stages = Stages(b, parts, tableau, [*now, t, h], tau)
-    stages.all()
-    t_end = b.number("t_end")
-    b.call(lambda t, h: t + h, [t, h], [t_end])
-    met = stages.end(t_end)
-    for source, target in zip((seat.q, seat.v, seat.a), after, strict=True):
-        b.copy(source, target)
-    if met is None:
-        b.copy(worst, rounds)
-    else:
-        b.call(_worst, [worst, *met], [rounds])
-    b.call(lambda s, n: (n + 1.0, less_equal(s[2], n + 1.0)), [settings, count], [counted, done])
-    body, b.statements = tuple(b.statements), outside
-    carry = [*zip(now, after, strict=True), (worst, rounds), (count, counted)]
-    b.add(Loop(MOST, body, tuple((x.operand, y.operand) for x, y in carry), done.operand))
+    with b.loop(MOST, [*zip(now, after, strict=True), (worst, rounds), (count, counted)], done):
+        b.call(lambda s, n: s[0] + s[1] * n, [settings, count], [t])
+        stages = Stages(b, parts, tableau, [*now, t, h], tau)
+        stages.all()
+        t_end = b.number("t_end")
+        b.call(lambda t, h: t + h, [t, h], [t_end])
+        met = stages.end(t_end)
+        for source, target in zip((seat.q, seat.v, seat.a), after, strict=True):
+            b.copy(source, target)
+        if met is None:
+            b.copy(worst, rounds)
+        else:
+            b.call(_worst, [worst, *met], [rounds])
+        b.call(lambda s, n: (n + 1.0, less_equal(s[2], n + 1.0)), [settings, count], [counted, done])
     for source, target in zip((*now, worst), (*outputs, summary), strict=True):
         b.copy(source, target)
     return b.build(single=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from linkwright.simulation.tolerances import Entries, entries_of
 from linkwright.tape.block import Block
 from linkwright.tape.build import Ref, trace
 from linkwright.tape.functions import less_equal, maximum, minimum, where
-from linkwright.tape.program import Each, Loop, Program
+from linkwright.tape.program import Each, Program
 
 SCALED = 0.02  # the most by which a step that keeps the energy changes that of the motion
 
@@ -48,15 +49,16 @@ class Parts:
         self.conserving = conserving  # whether steps keep the energy that they begin with
         x = maker.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
+        self.sizes = {"q": x.nq, "v": x.nv, "a": x.nv}
         self.closed = maker.closed
-        self._made: dict[str, Program] = {}
+        self._programs: dict[str, Program] = {}
 
     def _program(self, function: str) -> Program:
-        if function not in self._made:
+        if function not in self._programs:
             free = self.free if FUNCTIONS[function].numbers else ()
             request = Request(function, free=free, ranks_hold=self.ranks_hold)
-            self._made[function] = self.maker.program(request, packed=True)
-        return self._made[function]
+            self._programs[function] = self.maker.program(request, packed=True)
+        return self._programs[function]
 
     @property
     def dynamics(self) -> Program:
@@ -103,6 +105,11 @@ class Parts:
             b.parameters = b.input("p", (len(self.free),))
         return {} if b.parameters is None else {"p": b.parameters}
 
+    def _run(self, b: Composer, program: Program, outputs: Sequence[Ref], **inputs: Ref) -> None:
+        """Run a program on those of these inputs that it takes, and on the free parameters."""
+        inputs |= self.parameters(b)
+        b.run(program, [inputs[port.name] for port in program.inputs], outputs)
+
     def velocity(self, b: Composer, q: Ref, v: Ref) -> Ref:
         """q̇; where it is v, that itself."""
         if self.nq == self.nv:
@@ -120,8 +127,7 @@ class Parts:
             tau = b.force
             b.run(self.law, [seat.t, seat.q, seat.v], [tau])
         assert tau is not None
-        given = {"q": seat.q, "v": seat.v, "tau": tau, "t": seat.t, **self.parameters(b)}
-        b.run(self.dynamics, [given[port.name] for port in self.dynamics.inputs], [seat.a])
+        self._run(b, self.dynamics, [seat.a], q=seat.q, v=seat.v, tau=tau, t=seat.t)
 
     def settle(self, b: Composer, q: Ref, v: Ref) -> tuple[Ref, Ref] | None:
         """The nearest state that can be, into the seat: Euler parameters of unit length, constraints met.
@@ -139,9 +145,8 @@ class Parts:
         phi, rounds = self._close(b, start, t, q_out)
         dv = b.spare("dv", self.nv)
         program = self._program("settling")
-        given = {"q": q_out, "v": v, "t": t, **self.parameters(b)}
-        rest = b.spare("closing rate", program.outputs[1].size)
-        b.run(program, [given[port.name] for port in program.inputs], [dv, rest])
+        closing_rate = b.spare("closing rate", program.outputs[1].size)
+        self._run(b, program, [dv, closing_rate], q=q_out, v=v, t=t)
         b.each(lambda v, dv: v + dv, [v, dv], [], [v_out])
         return phi, rounds
 
@@ -151,14 +156,13 @@ class Parts:
         energies = [b.number("energy") for _ in range(4)]
         kinetic, potential = self._program("kinetic_energy"), self._program("potential_energy")
         for (place, rates), targets in (((q, v), energies[:2]), ((seat.q, seat.v), energies[2:])):
-            given = {"q": place, "v": rates, **self.parameters(b)}
             for program, target in ((kinetic, targets[:1]), (potential, targets[1:])):
-                b.run(program, [given[port.name] for port in program.inputs], target)
+                self._run(b, program, target, q=place, v=rates)
 
         def factor(t0: Any, v0: Any, t1: Any, v1: Any) -> Any:
-            rest = less_equal(t1, 0.0)
-            part = (t0 + (v0 - v1)) / where(rest, 1.0, t1)
-            return np.sqrt(where(rest, 1.0, minimum(maximum(part, 1.0 - SCALED), 1.0 + SCALED)))
+            still = less_equal(t1, 0.0)
+            part = (t0 + (v0 - v1)) / where(still, 1.0, t1)
+            return np.sqrt(where(still, 1.0, minimum(maximum(part, 1.0 - SCALED), 1.0 + SCALED)))
 
         scale, scaled = b.number("scale"), b.spare("v_scaled", self.nv)
         b.call(factor, energies, [scale])
@@ -179,21 +183,17 @@ class Parts:
         program = self._program("closing")
         now, there = b.spare("q_now", self.nq), b.spare("q_there", self.nq)
         dv, phi = b.spare("dq", self.nv), b.spare("phi", program.outputs[1].size)
-        size, found, count, counted, done = (b.number(n) for n in ("size", "found", "count", "counted", "done"))
+        size, squares, count, counted, done = (b.number(n) for n in ("size", "found", "count", "counted", "done"))
         b.copy(q, now)
-        b.call(lambda: (np.array(np.inf), np.array(0.0)), [], [found, count])
-        carry = [(now, there), (found, size), (count, counted)]
-        outer, b.statements = b.statements, []
-        given = {"q": now, "t": t, **self.parameters(b)}
-        b.run(program, [given[port.name] for port in program.inputs], [dv, phi])
-        b.run(self.integrate, [now, dv], [there])
-        b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.closing_units, [], [size])
-        b.call(lambda s, n: (n + 1.0, less_equal(s, CLOSED * CLOSED)), [size, count], [counted, done])
-        body, b.statements = tuple(b.statements), outer
-        b.add(Loop(ROUNDS, body, tuple((x.operand, y.operand) for x, y in carry), done.operand))
+        b.call(lambda: (np.array(np.inf), np.array(0.0)), [], [squares, count])
+        with b.loop(ROUNDS, [(now, there), (squares, size), (count, counted)], done):
+            self._run(b, program, [dv, phi], q=now, t=t)
+            b.run(self.integrate, [now, dv], [there])
+            b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.closing_units, [], [size])
+            b.call(lambda s, n: (n + 1.0, less_equal(s, CLOSED * CLOSED)), [size, count], [counted, done])
         b.copy(now, q_out)
         residual = b.number("residual")
-        b.call(lambda s: np.sqrt(s), [found], [residual])
+        b.call(lambda s: np.sqrt(s), [squares], [residual])
         return residual, count
 
 

@@ -127,8 +127,7 @@ def _scale(y0: Any, y1: Any, shifts: Any, settings: Any, shift: Any, turn: Any) 
 
 def _start(b: Composer, parts: Parts, *names: str) -> list[Ref]:
     """Inputs q, v, a and then these, one number each."""
-    sizes = {"q": parts.nq, "v": parts.nv, "a": parts.nv}
-    return [b.input(n, (s,)) for n, s in sizes.items()] + [b.input(n, ()) for n in names]
+    return [b.input(n, (s,)) for n, s in parts.sizes.items()] + [b.input(n, ()) for n in names]
 
 
 def _force(b: Composer, parts: Parts) -> Ref | None:
@@ -136,7 +135,7 @@ def _force(b: Composer, parts: Parts) -> Ref | None:
 
 
 def _state_outputs(b: Composer, parts: Parts, names: str = "qva") -> tuple[Ref, ...]:
-    return tuple(b.output(f"{n}_next", (parts.nq if n == "q" else parts.nv,)) for n in names)
+    return tuple(b.output(f"{n}_next", (parts.sizes[n],)) for n in names)
 
 
 def _copy_seat(b: Composer, parts: Parts, outputs: Sequence[Ref]) -> None:
