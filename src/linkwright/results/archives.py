@@ -31,3 +31,8 @@ def plain_array(archive: zipfile.ZipFile, name: str, size: int) -> NDArray[Any] 
     if info.compress_type != zipfile.ZIP_STORED or info.file_size > size:
         return None
     return array_of(archive.read(info))
+
+
+def fits_shape(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    """Whether a shape is the wanted one, where None is any number."""
+    return len(shape) == len(wanted) and all(b in (None, a) for a, b in zip(shape, wanted, strict=True))

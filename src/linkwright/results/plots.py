@@ -57,6 +57,12 @@ def style(k: int) -> tuple[str, tuple[float, Sequence[float]] | Literal["solid"]
     return known[k % len(known)][0], known[(k + k // len(known)) % len(known)][1]
 
 
+def check_figure(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a path whose ending is not that of a figure."""
+    if path is not None and Path(path_text("a figure", path)).suffix.lower() not in ENDINGS:
+        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
+
+
 @dataclass(frozen=True)
 class _Column:
     """A body, triad or trace, or a joint, which may have the name of one."""
@@ -82,8 +88,7 @@ def plot(
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """The figure of a solution; it belongs to no window and to no state of matplotlib's."""
-    if path is not None and Path(path_text("a figure", path)).suffix.lower() not in ENDINGS:
-        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
+    check_figure(path)
     rows = [quantities] if isinstance(quantities, str) else list(quantities)
     for row in rows:
         if row not in QUANTITIES:

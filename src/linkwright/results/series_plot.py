@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwright.base.checks import path_text
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.results.plots import ENDINGS, UNITS, style
+from linkwright.results.plots import UNITS, check_figure, style
 from linkwright.results.series import Series
 
 if TYPE_CHECKING:
@@ -28,8 +26,7 @@ def plot_series(
     """The figure; unless named, the series are those of drivers, elements and ties, or sizes of joint forces."""
     from linkwright.results.figures import ShownFigure, save_figure
 
-    if path is not None and Path(path_text("a figure", path)).suffix.lower() not in ENDINGS:
-        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
+    check_figure(path)
     chosen = _chosen(solution, names)
     units = list(dict.fromkeys(x.unit for x in chosen.values()))
     most = MOST if names is None else len(chosen)
@@ -72,8 +69,8 @@ def _chosen(solution: Solution, names: str | Sequence[str] | None) -> dict[str, 
     plain = {name: x for name, x in series.items() if name not in components}
     if plain:
         return plain
-    found = {}
+    sizes = {}
     for stem, three in parts.items():
         known = [x.values for x in three if x is not None]
-        found[f"|{stem}.f|"] = Series(np.linalg.norm(known, axis=0), "N")
-    return found
+        sizes[f"|{stem}.f|"] = Series(np.linalg.norm(known, axis=0), "N")
+    return sizes

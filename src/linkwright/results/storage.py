@@ -28,6 +28,7 @@ from linkwright.mechanism.description import Description, sealed
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Coordinates, Tree
 from linkwright.results import superblock
+from linkwright.results.archives import fits_shape
 from linkwright.results.netcdf import netcdf_bytes
 from linkwright.results.series import Series
 from linkwright.results.solution import Occurrence, Solution, States
@@ -91,19 +92,19 @@ def open(path: str | os.PathLike[str]) -> Solution:
 
     file = path_text("a solution", path)
     try:
-        found = os.stat(file)
-        if not stat.S_ISREG(found.st_mode):
+        facts = os.stat(file)
+        if not stat.S_ISREG(facts.st_mode):
             raise FormatError("is no file; give one that Solution.save wrote", file=file)
         with builtins.open(file, "rb") as stream:
             wrong = superblock.fault(stream.read(superblock.SIZE))
         if wrong:
             raise FormatError(f"{wrong}; give one that Solution.save wrote", file=file)
-        opened = h5py.File(file, "r", locking=False)  # files are replaced whole, never changed
+        group = h5py.File(file, "r", locking=False)  # files are replaced whole, never changed
     except OSError as error:
         raise FormatError(_why_not(file, error), file=file) from error
-    with opened:
+    with group:
         try:
-            return _read(Stored(opened, file, found.st_size))
+            return _read(Stored(group, file, facts.st_size))
         except LinkwrightError:
             raise
         except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError) as error:
@@ -138,31 +139,30 @@ class Stored:
             raise self.wrong(f"has no variable {name!r}")
         if not isinstance(link, h5py.HardLink):
             raise self.wrong(f"has a link in place of the variable {name!r}")
-        found = self.group[name]
-        if not isinstance(found, h5py.Dataset):
+        variable = self.group[name]
+        if not isinstance(variable, h5py.Dataset):
             raise self.wrong(f"has a group in place of the variable {name!r}")
-        if found.external or found.is_virtual:
+        if variable.external or variable.is_virtual:
             raise self.wrong(f"keeps the variable {name!r} in another file")
-        if found.dtype.kind != kind:
-            raise self.wrong(f"has a variable {name!r} of type {found.dtype}")
-        if found.shape is None:
+        if variable.dtype.kind != kind:
+            raise self.wrong(f"has a variable {name!r} of type {variable.dtype}")
+        if variable.shape is None:
             raise self.wrong(f"has a variable {name!r} without a shape")
         # Stored plainly, numbers are never more than the file: a small file cannot ask for much memory.
-        if found.size and (found.chunks is not None or found.size * found.dtype.itemsize > self.size):
-            raise self.wrong(f"keeps the variable {name!r}, of shape {found.shape}, packed or cut short")
-        return found
+        if variable.size and (variable.chunks is not None or variable.size * variable.dtype.itemsize > self.size):
+            raise self.wrong(f"keeps the variable {name!r}, of shape {variable.shape}, packed or cut short")
+        return variable
 
     def numbers(self, name: str, shape: tuple[int | None, ...], dtype: Any = np.float64) -> NDArray[Any]:
         """A variable of this shape, where None is any number."""
         wanted = np.dtype(dtype)
-        found = self._dataset(name, wanted.kind)
-        fits = len(found.shape) == len(shape) and all(b in (None, a) for a, b in zip(found.shape, shape, strict=True))
-        if not fits:
+        variable = self._dataset(name, wanted.kind)
+        if not fits_shape(variable.shape, shape):
             asked = tuple("any" if b is None else b for b in shape)
-            raise self.wrong(f"has a variable {name!r} of shape {found.shape} where {asked} is needed")
-        if found.dtype.itemsize != wanted.itemsize:
-            raise self.wrong(f"has a variable {name!r} of type {found.dtype} where {wanted} is needed")
-        return np.asarray(found[...] if found.size else np.zeros(found.shape), dtype=wanted)
+            raise self.wrong(f"has a variable {name!r} of shape {variable.shape} where {asked} is needed")
+        if variable.dtype.itemsize != wanted.itemsize:
+            raise self.wrong(f"has a variable {name!r} of type {variable.dtype} where {wanted} is needed")
+        return np.asarray(variable[...] if variable.size else np.zeros(variable.shape), dtype=wanted)
 
     def any_numbers(self, name: str) -> NDArray[Any]:
         """A variable of floats, of any shape."""
@@ -203,7 +203,7 @@ def _read(stored: Stored) -> Solution:
     arrays = {q: stored.numbers(q, (points, bodies, size)) for q, (size, _, _) in QUANTITIES.items()}
     iterations = stored.numbers("iterations", (points,), np.int64)
     states, events = _states(stored, description, points), _events(stored, description, header.get("events", []))
-    made = Solution.of(
+    solution = Solution.of(
         description,
         time,
         **arrays,
@@ -213,7 +213,7 @@ def _read(stored: Stored) -> Solution:
         states=states,
         events=events,
     )
-    return made.with_series(_series(stored, header.get("series", []), points))
+    return solution.with_series(_series(stored, header.get("series", []), points))
 
 
 def _sizes(description: Description) -> tuple[int, int]:
@@ -241,16 +241,17 @@ def _events(stored: Stored, description: Description, names: Any) -> list[Occurr
     return [Occurrence(name, float(time[k]), q[k], v[k]) for k, name in enumerate(names)]
 
 
-def _series(stored: Stored, given: Any, points: int) -> dict[str, Series]:
-    fits = isinstance(given, list) and all(
-        isinstance(x, list) and len(x) == 2 and all(isinstance(y, str) for y in x) for x in given
+def _series(stored: Stored, names: Any, points: int) -> dict[str, Series]:
+    """The series by their names; `names` are pairs of a name and a unit."""
+    fits = isinstance(names, list) and all(
+        isinstance(x, list) and len(x) == 2 and all(isinstance(y, str) for y in x) for x in names
     )
-    if not fits or len({x[0] for x in given}) < len(given):
+    if not fits or len({x[0] for x in names}) < len(names):
         raise stored.wrong("has names of series that are not what they should be")
-    if not given:
+    if not names:
         return {}
-    table = stored.numbers("series", (points, len(given)))
-    return {name: Series(table[:, k], unit) for k, (name, unit) in enumerate(given)}
+    table = stored.numbers("series", (points, len(names)))
+    return {name: Series(table[:, k], unit) for k, (name, unit) in enumerate(names)}
 
 
 def _model(stored: Stored, text: Any) -> Description:
@@ -278,41 +279,34 @@ def _fields(stored: Stored, name: str, values: Any, of: type[Status] | type[Coun
     return values
 
 
-def _status(stored: Stored, given: Any) -> Status:
-    values = _fields(stored, "words on its status", given, Status)
+#: The types of a status' fields in a file; numbers that JSON does not have are words.
+_STATUS = {
+    "ok": bool,
+    "message": str,
+    "reason": str,
+    "advice": str,
+    "element": str | None,
+    "time": float | int | None,
+    "residual": float | int,
+    "notes": list,
+}
 
-    def number(x: Any) -> float | None:
-        return float(x) if isinstance(x, float | int) or x in ("inf", "-inf", "nan") else None
 
-    texts = [values.get(k, "") for k in ("message", "reason", "advice")]
-    element, notes, time, residual = (values.get(k) for k in ("element", "notes", "time", "residual"))
-    fits = (
-        isinstance(values.get("ok"), bool)
-        and all(isinstance(x, str) for x in texts)
-        and (element is None or isinstance(element, str))
-        and isinstance(notes, list)
-        and all(isinstance(x, str) for x in notes)
-        and (time is None or number(time) is not None)
-        and number(residual) is not None
-    )
-    if not fits or notes is None:
+def _status(stored: Stored, plain: Any) -> Status:
+    absent = {"message": "", "reason": "", "advice": "", "element": None, "time": None}
+    values = {**absent, **_fields(stored, "words on its status", plain, Status)}
+    for name in ("time", "residual"):
+        if values.get(name) in ("inf", "-inf", "nan"):
+            values[name] = float(values[name])
+    fits = set(values) == set(_STATUS) and all(isinstance(values[name], kind) for name, kind in _STATUS.items())
+    if not fits or not all(isinstance(note, str) for note in values["notes"]):
         raise stored.wrong("has words on its status that are not what they should be")
-    message, reason, advice = texts
-    seen = number(residual)
-    return Status(
-        ok=values["ok"],
-        message=message,
-        reason=reason,
-        time=number(time),
-        element=element,
-        residual=math.nan if seen is None else seen,
-        notes=tuple(notes),
-        advice=advice,
-    )
+    time = None if values["time"] is None else float(values["time"])
+    return Status(**{**values, "time": time, "residual": float(values["residual"]), "notes": tuple(values["notes"])})
 
 
-def _counters(stored: Stored, given: Any) -> Counters:
-    values = _fields(stored, "counters", given, Counters)
+def _counters(stored: Stored, plain: Any) -> Counters:
+    values = _fields(stored, "counters", plain, Counters)
     for name, value in values.items():
         if type(value) is not int or not 0 <= value <= _LARGEST_COUNT:
             raise stored.wrong(f"counts {name!r} as {value!r}")

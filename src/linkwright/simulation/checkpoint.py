@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from linkwright.base.files import check_target, write_bytes
 from linkwright.base.regular import open_regular
 from linkwright.errors import FormatError, LinkwrightError, ModelError
-from linkwright.results.archives import DAMAGE, plain_array
+from linkwright.results.archives import DAMAGE, fits_shape, plain_array
 from linkwright.results.solution import Occurrence
 from linkwright.simulation.beginning import Settings
 from linkwright.simulation.control import ACCEPTED, CONTROL, ENDED, REJECTED, UNDERFLOW
@@ -148,13 +148,12 @@ class _Stored:
 
     def array(self, name: str, shape: tuple[int | None, ...], dtype: Any = np.float64) -> NDArray[Any]:
         """An array of this shape, where None is any number; it is stored plainly, so no larger than the file."""
-        found = plain_array(self.archive, name, self.size)
-        if found is None:
+        array = plain_array(self.archive, name, self.size)
+        if array is None:
             raise self.wrong(f"keeps {name!r} packed or cut short")
-        fits = found.ndim == len(shape) and all(b in (None, a) for a, b in zip(found.shape, shape, strict=True))
-        if not fits or found.dtype != np.dtype(dtype):
-            raise self.wrong(f"has {name!r} of shape {found.shape} and type {found.dtype}")
-        return found
+        if not fits_shape(array.shape, shape) or array.dtype != np.dtype(dtype):
+            raise self.wrong(f"has {name!r} of shape {array.shape} and type {array.dtype}")
+        return array
 
     def header(self) -> dict[str, Any]:
         if self.archive.getinfo("header.npy").file_size > _HEADER:

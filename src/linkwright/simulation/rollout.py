@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -24,6 +24,7 @@ from linkwright.simulation.kernels import LANES, Kernels, in_batch
 from linkwright.simulation.laws import law as law_of
 from linkwright.simulation.march import many_steps
 from linkwright.simulation.settings import Sampling, takes_settings
+from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tableaux import METHODS, STIFF, Tableau, tableau_of
 from linkwright.tape.program import Program
 
@@ -121,11 +122,12 @@ def rollout(
         options = {"method": method, "t_start": t_start, "parameters": parameters, "sampling": sampling}
         return rollout_in_kind(rollout, mech, **arrays, dt=dt, steps=steps, **options)
     check(mech, method, steps, sampling.every, dt, t_start)
-    q, v = _states(mech, q0, v0)
-    free, p, shape = _parameters(mech, parameters or {}, q.shape[:-1])
+    q, v, free = real_array("q0", q0), real_array("v0", v0), _parameters(mech, parameters or {})
+    shape = leading_shape(mech, q, v, free)
     q, v = (np.array(np.broadcast_to(x, (*shape, x.shape[-1]))).reshape(-1, x.shape[-1]) for x in (q, v))
+    p = np.stack([np.broadcast_to(x, shape).reshape(-1) for x in free.values()], axis=1) if free else None
     law, force, sequence = forces_of(mech, tau, shape, steps, q, v, t_start)
-    kernels, tableau = Kernels(mech, law, free), tableau_of(method)
+    kernels, tableau = Kernels(mech, law, tuple(parameters or ())), tableau_of(method)
     names, function = outputs_of(mech, sampling.outputs, q, v, t_start)
     store = _Store(names, function, len(q), steps, sampling.every, mech)
     work = _Work(kernels, tableau, q, v, dt, t_start, p, anew=sequence is not None)
@@ -154,8 +156,8 @@ def check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any, t_start
         raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
 
 
-def _states(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
-    q, v = real_array("q0", q0), real_array("v0", v0)
+def leading_shape(mech: Mechanism, q: Any, v: Any, parameters: Mapping[str, Any]) -> tuple[int, ...]:
+    """The shape of the batch of motions: of the states q (..., nq) and v (..., nv), and of parameters (...)."""
     for name, x, n in (("q0", q, mech.nq), ("v0", v, mech.nv)):
         if x.ndim < 1 or x.shape[-1] != n:
             raise ShapeError(f"{name} has shape {x.shape}; give (..., {n})", given=x.shape, wanted=(n,))
@@ -164,31 +166,31 @@ def _states(mech: Mechanism, q0: Any, v0: Any) -> tuple[Floats, Floats]:
     except ValueError:
         text = f"q0 has the leading shape {q.shape[:-1]} and v0 {v.shape[:-1]}; make them agree"
         raise ShapeError(text, given=v.shape[:-1], wanted=q.shape[:-1]) from None
-    q_all, v_all = (np.array(np.broadcast_to(x, (*shape, x.shape[-1]))) for x in (q, v))
-    return q_all, v_all
-
-
-def _parameters(
-    mech: Mechanism, given: Mapping[str, Any], shape: tuple[int, ...]
-) -> tuple[tuple[str, ...], Floats | None, tuple[int, ...]]:
-    """The names of parameters that are given, their values (B, k), and the leading shape of all motions."""
-    if not given:
-        return (), None, shape
-    known = mech.description.parameters
-    arrays = {}
-    for name, values in given.items():
-        if name not in known:
-            raise NameNotFound("parameter", str(name), list(known))
-        arrays[name] = x = real_array(f"parameter {name!r}", values)
-        if not np.isfinite(x).all():
-            raise ModelError(f"parameter {name!r} has a value that is no finite number", element=name)
+    for name, x in parameters.items():
         try:
             shape = np.broadcast_shapes(shape, x.shape)
         except ValueError:
-            text = f"parameter {name!r} has shape {x.shape}, and the motions {shape}; make them agree"
+            text = f"{name} has shape {x.shape}, and the motions {shape}; make them agree"
             raise ShapeError(text, given=x.shape, wanted=shape) from None
-    p = np.stack([np.broadcast_to(x, shape).reshape(-1) for x in arrays.values()], axis=1)
-    return tuple(arrays), np.ascontiguousarray(p), shape
+    return shape
+
+
+def check_parameters(mech: Mechanism, names: Iterable[str]) -> None:
+    """Refuse parameters that the mechanism does not have."""
+    known = mech.description.parameters
+    for name in names:
+        if name not in known:
+            raise NameNotFound("parameter", str(name), list(known))
+
+
+def _parameters(mech: Mechanism, parameters: Mapping[str, Any]) -> dict[str, Floats]:
+    """The values of parameters as arrays of finite numbers, by what messages call them."""
+    check_parameters(mech, parameters)
+    arrays = {f"parameter {name!r}": real_array(f"parameter {name!r}", values) for name, values in parameters.items()}
+    for name, x in zip(parameters, arrays.values(), strict=True):
+        if not np.isfinite(x).all():
+            raise ModelError(f"parameter {name!r} has a value that is no finite number", element=name)
+    return arrays
 
 
 def forces_of(
@@ -237,6 +239,17 @@ def outputs_of(mech: Mechanism, outputs: Any, q: Floats, v: Floats, t: float) ->
     return names, None
 
 
+def samples_of(
+    mech: Mechanism, names: tuple[str, ...], function: Program | None, steps: int, every: int
+) -> tuple[NDArray[Any], dict[str, tuple[int, ...]]]:
+    """The numbers of the steps after which samples are stored, and the shape of each output of one motion."""
+    widths = {"q": mech.nq, "v": mech.nv, "a": mech.nv}
+    shapes: dict[str, tuple[int, ...]] = {name: (widths[name],) for name in names}
+    if function is not None:
+        shapes["y"] = function.outputs[0].shape
+    return np.unique(np.append(np.arange(0, steps + 1, every), steps)), shapes
+
+
 class _Work:
     """The states now, and the kernel that takes them on."""
 
@@ -253,7 +266,7 @@ class _Work:
         anew: bool,
     ) -> None:
         self.kernels, self.q, self.v = kernels, q, v
-        self.p = () if p is None else (p,)
+        self.p = () if p is None else (np.ascontiguousarray(p),)
         self.a = np.zeros_like(v)
         self.dt, self.t_start = float(dt), float(t_start)
         self.kernel = _kernel(kernels, tableau, anew=anew)
@@ -262,13 +275,12 @@ class _Work:
 
     def begin(self, tau: Floats | None) -> None:
         """Put the first states where they can be, and find their accelerations."""
-        found = in_batch(
-            self.kernels.ending(), self.q, self.v, np.full(len(self.q), self.t_start), *_some(tau), *self.p
-        )
-        self.q, self.v, self.a, *summary = found
-        if summary:
-            open_ = ~(summary[0][:, 0] <= CLOSED)
-            self.q[open_], self.v[open_], self.a[open_] = np.nan, np.nan, np.nan
+        p = self.p[0] if self.p else None
+        slopes = Slopes(self.kernels, None, None if tau is None else np.ascontiguousarray(tau), p)
+        self.q, self.v, self.a, residuals = slopes.ended(np.full(len(self.q), self.t_start), self.q, self.v)
+        is_open = ~(residuals <= CLOSED)
+        for x in (self.q, self.v, self.a):
+            x[is_open] = np.nan
 
     def go(self, most: int, done: int, tau: Floats | None, rows: Mapping[str, Floats]) -> int:
         """Some steps, as many as are not felt to take long; if they are all, they end in `rows` where there are any."""
@@ -302,12 +314,8 @@ class _Store:
     def __init__(
         self, names: tuple[str, ...], function: Program | None, states: int, steps: int, every: int, mech: Mechanism
     ) -> None:
-        self.at = np.unique(np.append(np.arange(0, steps + 1, every), steps))
         self.function = function
-        widths = {"q": mech.nq, "v": mech.nv, "a": mech.nv}
-        shapes: dict[str, tuple[int, ...]] = {name: (widths[name],) for name in names}
-        if function is not None:
-            shapes["y"] = function.outputs[0].shape
+        self.at, shapes = samples_of(mech, names, function, steps, every)
         samples, what = len(self.at), f"rollout: {len(self.at):,} samples of {states:,} motions"
         check_memory(what, samples * states * sum(math.prod(shape) for shape in shapes.values()), _FEWER)
         self.arrays = {name: empty(what, (samples, states, *shape), _FEWER) for name, shape in shapes.items()}

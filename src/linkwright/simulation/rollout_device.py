@@ -16,19 +16,29 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from linkwright.base.memory import GIBIBYTE
-from linkwright.errors import DtypeError, KernelError, ModelError, NameNotFound, ShapeError
+from linkwright.errors import DtypeError, KernelError, ModelError, ShapeError
 from linkwright.kernels import compiled, foreign
 from linkwright.kernels.cuda.device_arrays import cupy
 from linkwright.kernels.cuda.device_kernel import DeviceKernel
 from linkwright.kernels.cuda.homes import Home, home_of
 from linkwright.kernels.cuda.march_kernel import MarchKernel, Walked
 from linkwright.kernels.interpret import torch_function
+from linkwright.kernels.kernel import Signature
 from linkwright.kernels.libraries import library, on_device
 from linkwright.kernels.signature import Signature
 from linkwright.model import Mechanism
 from linkwright.simulation.march import beginning, marching
 from linkwright.simulation.parts import Parts
-from linkwright.simulation.rollout import KEPT, Rollout, check, forces_of, outputs_of
+from linkwright.simulation.rollout import (
+    KEPT,
+    Rollout,
+    check,
+    check_parameters,
+    forces_of,
+    leading_shape,
+    outputs_of,
+    samples_of,
+)
 from linkwright.simulation.settings import Sampling
 from linkwright.simulation.tableaux import tableau_of
 from linkwright.tape.program import Program
@@ -84,9 +94,7 @@ def _on_device(
     nowhere = np.zeros((0, mech.nq)), np.zeros((0, mech.nv))  # laws are tried where the mechanism is neutral
     law = forces_of(mech, tau, (0,), steps, *nowhere, t_start)[0] if callable(tau) and not library(tau) else None
     names, function = outputs_of(mech, sampling.outputs, *nowhere, t_start)
-    for name in parameters or ():
-        if name not in mech.description.parameters:
-            raise NameNotFound("parameter", str(name), list(mech.description.parameters))
+    check_parameters(mech, parameters or ())
     leader = next(value for value in arrays.values() if on_device(value))
     with home_of(leader) as home:
         state = _State(mech, home, arrays)
@@ -127,12 +135,12 @@ _codes: WeakKeyDictionary[Mechanism, dict[Any, _Code]] = WeakKeyDictionary()
 
 
 def _code(mech: Mechanism, key: tuple[Any, ...], make: Callable[[], _Code]) -> _Code:
-    kept = _codes.setdefault(mech, {})
-    found = kept.pop(key, None) or make()
-    while len(kept) >= _PROGRAMS:
-        kept.pop(next(iter(kept)), None)
-    kept[key] = found
-    return found
+    codes = _codes.setdefault(mech, {})
+    code = codes.pop(key, None) or make()
+    while len(codes) >= _PROGRAMS:
+        codes.pop(next(iter(codes)), None)
+    codes[key] = code
+    return code
 
 
 class _State:
@@ -148,22 +156,8 @@ class _State:
         for name, value in arrays.items():
             if name not in self.arrays:
                 self._number(name, value)
-        q, v = self.arrays["q0"], self.arrays["v0"]
-        for name, x, n in (("q0", q, mech.nq), ("v0", v, mech.nv)):
-            if x.ndim < 1 or x.shape[-1] != n:
-                raise ShapeError(f"{name} has shape {x.shape}; give (..., {n})", given=x.shape, wanted=(n,))
-        try:
-            self.shape = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
-        except ValueError:
-            text = f"q0 has the leading shape {q.shape[:-1]} and v0 {v.shape[:-1]}; make them agree"
-            raise ShapeError(text, given=v.shape[:-1], wanted=q.shape[:-1]) from None
-        for name, x in self.arrays.items():
-            if name not in ("q0", "v0", "tau"):
-                try:
-                    self.shape = np.broadcast_shapes(self.shape, x.shape)
-                except ValueError:
-                    text = f"{name} has shape {x.shape}, and the motions {self.shape}; make them agree"
-                    raise ShapeError(text, given=x.shape, wanted=self.shape) from None
+        parameters = {name: x for name, x in self.arrays.items() if name not in ("q0", "v0", "tau")}
+        self.shape = leading_shape(mech, self.arrays["q0"], self.arrays["v0"], parameters)
         self.count = math.prod(self.shape)
         if mech.closed and self.precision == "float32":
             text = f"rollout: loops and drivers of {mech.name!r} cannot be kept closed in float32; give float64 arrays"
@@ -255,11 +249,8 @@ class _Store:
         mech: Mechanism,
     ) -> None:
         self.home, self.state, self.function, self.every = home, state, function, every
-        self.at = np.unique(np.append(np.arange(0, steps + 1, every), steps))
         self.widths = {"q": mech.nq, "v": mech.nv, "a": mech.nv}
-        shapes: dict[str, Shape] = {name: (self.widths[name],) for name in names}
-        if function is not None:
-            shapes["y"] = function.outputs[0].shape
+        self.at, shapes = samples_of(mech, names, function, steps, every)
         self.number = np.dtype(state.precision).itemsize
         rows, count = len(self.at), state.count
         try:

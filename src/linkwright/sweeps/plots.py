@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright.base.checks import path_text
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.results.plots import ENDINGS, style
+from linkwright.results.plots import check_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +33,7 @@ def plot(
         from linkwright.results.figures import ShownFigure, save_figure
     except ImportError as error:
         raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
-    if path is not None and Path(path_text("a figure", path)).suffix.lower() not in ENDINGS:
-        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
+    check_figure(path)
     if kind is not None and kind not in KINDS:
         raise NameNotFound("kind of figure", str(kind), list(KINDS))
     scalars, series = _chosen(study, names)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import path_text, real_array
+from linkwright.base.checks import real_array
 from linkwright.base.types import Floats
 from linkwright.control.identification.models import Model
 from linkwright.control.identification.records import Record
 from linkwright.control.identification.spectra import Spectrum
 from linkwright.errors import LinkwrightError
-from linkwright.results.plots import ENDINGS
+from linkwright.results.plots import check_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,8 +36,7 @@ def bode(
     third pair of axes. `w` (n) rad/s are the frequencies of models and systems. `path` also writes the picture.
     """
     figure_class = _figure_class()
-    if path is not None and Path(path_text("a figure", path)).suffix.lower() not in ENDINGS:
-        raise LinkwrightError(f"cannot draw to {path}: a figure's name ends in {', '.join(ENDINGS)}")
+    check_figure(path)
     if not things:
         raise LinkwrightError("bode needs something to draw: a model, a spectrum, a linear system")
     if labels is not None and len(labels) != len(things):
