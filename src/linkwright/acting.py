@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.closed.reactions import exerted
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.elements import JointForce, PointForce
@@ -65,8 +66,6 @@ def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> 
         for k, (closing, _) in enumerate(mech.programs.constraint_rows):
             rows.setdefault((closing.group, closing.name), []).append(lam[:, k])
         return _constraints(mech, {key: np.stack(columns, axis=1) for key, columns in rows.items()})
-    from linkwright.closed.reactions import exerted
-
     # The motion's own accelerations: at rest there are none, whatever the drivers' laws do in time.
     wrenches, multipliers = exerted(mech, solution.q, solution.v, solution.a, tau, solution.time)
     return _constraints(mech, multipliers) + _reactions(mech, solution, wrenches)

@@ -5,21 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.acting import forces
 from linkwright.base.checks import real_array
 from linkwright.base.types import Floats
+from linkwright.closed.starting import at_initial_state
+from linkwright.closed.statics import NoEquilibrium
+from linkwright.constraints.assembled import EXACT
+from linkwright.constraints.kinematics import Kinematics, Motion
+from linkwright.constraints.motion import times_of
+from linkwright.constraints.remarks import remarks
 from linkwright.errors import AssemblyError, LinkwrightError, ModelError, NameNotFound
+from linkwright.mechanism.checks import listed
+from linkwright.mechanism.description import Description
+from linkwright.mechanism.elements import JointForce
+from linkwright.mechanism.expression import Name
+from linkwright.mechanism.laws import recognised
+from linkwright.mechanism.system import AnalysisKind, System, idle_settings
 from linkwright.model import Mechanism
-
-if TYPE_CHECKING:
-    from linkwright.constraints.kinematics import Motion
-    from linkwright.mechanism.description import Description
-    from linkwright.mechanism.system import System
-    from linkwright.results.solution import Solution
+from linkwright.results.solution import Solution
+from linkwright.results.status import Counters, Status
+from linkwright.simulation.laws import Law, LawFailed
+from linkwright.simulation.settings import Saving, Stepping
+from linkwright.simulation.simulate import simulate
+from linkwright.sources import mechanism_of
 
 #: Called as a run goes on, with how far it is and how far it goes: time points, or seconds.
 Progress = Callable[[Any, Any], None]
@@ -54,11 +67,6 @@ def analyse(
     them, as by `linkwright run --set`. Forces are in `sol.series`. A run that cannot go on is returned as far as it
     went, and `sol.status` says why. Raises AssemblyError if the mechanism cannot be assembled at the start.
     """
-    from linkwright.constraints.motion import times_of
-    from linkwright.constraints.remarks import remarks
-    from linkwright.mechanism.system import AnalysisKind, System, idle_settings
-    from linkwright.sources import mechanism_of
-
     mech = mechanism_of(mechanism, parameters)
     d = mech.description
     system: System = d.system or System()
@@ -112,8 +120,6 @@ def ready(mech: Mechanism) -> tuple[str, ...]:
 
     The same checks, of masses and drivers and of the initial state, without the motion.
     """
-    from linkwright.closed.starting import at_initial_state
-
     d = mech.description
     kind = "kinematic" if d.system is None else d.system.analysis
     if kind != "kinematic":
@@ -131,8 +137,6 @@ def ready(mech: Mechanism) -> tuple[str, ...]:
 def _dynamic(
     mech: Mechanism, system: System, points: Floats, settings: dict[str, Any], progress: Progress | None
 ) -> Solution:
-    from linkwright.simulation.settings import Saving, Stepping  # with `simulate`, for its weight
-    from linkwright.simulation.simulate import simulate
 
     refuse_massless(mech)
     if len(points) < 2:
@@ -155,10 +159,6 @@ def _dynamic(
 
 def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solution:
     """States of rest, each sought from the one before."""
-    from linkwright.closed.statics import NoEquilibrium
-    from linkwright.results.solution import Solution
-    from linkwright.results.status import Counters, Status
-
     refuse_massless(mech)
     closing = mech.auxiliary.closing
     mech = closing.mechanism
@@ -196,7 +196,6 @@ def _inverse_dynamic(
     mech: Mechanism, system: System, points: Floats, freedom: Any, progress: Progress | None
 ) -> Solution:
     """The motion that drivers prescribe, and their forces."""
-
     refuse_massless(mech)
     refuse_undriven(mech)
     solution = kinematic(mech, system, points, freedom, progress)
@@ -218,11 +217,8 @@ def refuse_undriven(mech: Mechanism) -> None:
 
 def _acted(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:
     """The solution with the forces that acted as its series; tau is what `lw.simulate` takes."""
-    from linkwright import acting
-    from linkwright.simulation.laws import LawFailed
-
     try:
-        series, notes = acting.forces(mech, solution, _along(solution, tau, mech.nv))
+        series, notes = forces(mech, solution, _along(solution, tau, mech.nv))
     except LawFailed as error:
         series, notes = {}, [f"forces are left out: {error}"]
     except KeyboardInterrupt:  # the motion is there, and may have taken hours
@@ -232,8 +228,6 @@ def _acted(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:
 
 def _along(solution: Solution, tau: Any, nv: int) -> Floats:
     """Joint forces (T, nv) at the points of a motion, from an array or a law of t, q and v."""
-    from linkwright.simulation.laws import Law
-
     if not callable(tau):
         return np.array(np.broadcast_to(0.0 if tau is None else real_array("tau", tau), (len(solution), nv)))
     law, rows = Law("tau", tau, None, (nv,)), zip(solution.time.tolist(), solution.q, solution.v, strict=True)
@@ -244,8 +238,6 @@ def refuse_massless(mech: Mechanism) -> None:
     """Forces move masses: a mechanism that has none of its own at all is an error that names the bodies."""
     d = mech.description
     if not np.any(d.mass > 0.0) and not np.any(d.armature > 0.0):
-        from linkwright.mechanism.checks import listed
-
         text = f"no body of {d.name!r} has a mass, so that forces say nothing of its motion; give masses and inertias "
         raise LinkwrightError(text + f"to {listed(list(d.body_names[:20]))}")
 
@@ -259,17 +251,10 @@ def kinematic(
 ) -> Solution:
     """The motion that drivers prescribe; where rounded numbers leave redundant loops open, that of the nearest
     mechanism whose loops close."""
-    from linkwright.constraints.assembled import EXACT
-    from linkwright.constraints.kinematics import Kinematics
-    from linkwright.results.solution import Solution
-    from linkwright.results.status import Counters, Status
-
     d = placed = mech.description
     count = len(np.atleast_1d(points))
     begun: tuple[str, ...] = ()
     if d.initial and count and np.isfinite(np.atleast_1d(points)[0]):
-        from linkwright.closed.starting import at_initial_state
-
         placed, begun = at_initial_state(mech, float(np.atleast_1d(points)[0]))
     placed = placed if placed.system == system else replace(placed, system=system)
     try:
@@ -312,10 +297,6 @@ def _parts(motion: Motion) -> list[tuple[Any, slice]]:
 
 def _stopped(d: Description) -> set[str]:
     """The joints that have stops."""
-    from linkwright.mechanism.elements import JointForce
-    from linkwright.mechanism.expression import Name
-    from linkwright.mechanism.laws import recognised
-
     forces = [e for e in d.elements if isinstance(e, JointForce)]
     known = [recognised(e.law, Name("q"), Name("v"), d.parameters) for e in forces]
     return {e.joint for e, found in zip(forces, known, strict=True) if found is not None and found[0] == "stop"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +19,7 @@ from linkwright.cli.screen import (
     assignments,
     console,
     file_options,
+    printed_warnings,
     tell_warning,
 )
 from linkwright.errors import LinkwrightError
@@ -63,17 +63,14 @@ def convert(
     check_place(output)
     options: dict[str, Any] = {"base": base, "mimic": mimic, "fixed": fixed, "friction": friction}
     options.update(parameters=assignments(set_) or None, **file_options(folder, trust, argument))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with printed_warnings():
         description = read(model, **{key: value for key, value in options.items() if value is not None})
         if not description.nb:
             text = "nothing in it moves, so that nothing would be left of it"
             hint = "; a robot that is one body moves with --base floating" if format_of(model) == "urdf" else ""
             raise LinkwrightError(f"{model}: {text}{hint}")
         text = write(description)
-    write_text(output, text)
-    for warning in caught:
-        tell_warning(str(warning.message))
+        write_text(output, text)
     meshes = sorted({shape.file for shape in description.shapes if shape.file})
     if meshes and output.suffix == ".mks" and output.parent.resolve() != model.parent.resolve():
         tell_warning(f"meshes are looked for beside the model: copy {', '.join(meshes[:8])} to {output.parent}")

@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from linkwright.base.files import check_place, write_text
-from linkwright.cli.screen import Bar, Base, Followers, Interrupted, Settings, assignments, console, load, tell_warning
+from linkwright.cli.screen import (
+    Bar,
+    Base,
+    Followers,
+    Interrupted,
+    Settings,
+    assignments,
+    console,
+    grid,
+    load,
+    tell_warning,
+)
 from linkwright.errors import LinkwrightError, LinkwrightWarning
 
 if TYPE_CHECKING:
@@ -74,8 +84,7 @@ def equations(
     for path, _ in targets:
         check_place(path)
     loaded = load(model, base=base, mimic=mimic)
-    for warning in loaded.warnings:
-        tell_warning(warning)
+    loaded.tell_warnings()
     mechanism = _with_values(loaded.mechanism, settings)
     words = literal if literal in ("named", "inertial", "all") else [w.strip() for w in literal.split(",")]
     options: dict[str, Any] = {"literal": words, "coordinates": coordinates, "way": way, "round_angles": round_angles}
@@ -181,13 +190,9 @@ def _show(screen: Console, sheet: Sheet, quiet: bool) -> None:
                 screen.print(f"  {block.name}{place} = {text(formula)}", soft_wrap=True)
         screen.print(f"\nas code: {cost}")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("part", "entries", "terms", "longest"):
-        table.add_column(heading, justify="left" if heading == "part" else "right")
-    for block in sheet.blocks:
-        sizes = [terms(entry) for entry in block.entries]
-        table.add_row(block.name, f"{len(sizes)}", f"{sum(sizes):,}", f"{max(sizes):,}")
-    screen.print(table)
+    sizes = [(block.name, [terms(entry) for entry in block.entries]) for block in sheet.blocks]
+    rows = [(name, len(entries), f"{sum(entries):,}", f"{max(entries):,}") for name, entries in sizes]
+    screen.print(grid(("part", "entries", "terms", "longest"), *rows, right=(1, 2, 3)))
     screen.print(f"as code: {cost}")
     if not quiet:
         screen.print(_ADVICE, soft_wrap=True)

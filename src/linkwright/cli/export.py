@@ -18,7 +18,6 @@ from linkwright.cli.screen import (
     console,
     file_options,
     load,
-    tell_warning,
 )
 from linkwright.errors import LinkwrightError, NameNotFound
 
@@ -74,25 +73,20 @@ def export(
         if not frame:
             raise LinkwrightError(f"{function} is about a frame; name it with --frame, such as one of {_some(loaded)}")
         reference = reference or ("" if function == "pose" else "body")
-    given: dict[str, Any] = {"method": method, "frame": frame, "reference": reference, "wrenches": wrenches}
-    options = {**given, "free": tuple(free or ()), "dt": dt, "name": name}
+    options: dict[str, Any] = {"method": method, "frame": frame, "reference": reference, "wrenches": wrenches}
+    options |= {"free": tuple(free or ()), "dt": dt, "name": name}
     if output is None:
         text = single_text(subject(loaded.mechanism, function, **options), to, precision or "float64")
-        _tell(loaded)
+        loaded.tell_warnings()
         sys.stdout.write(text)
         return
     more: dict[str, Any] = {"precision": precision, "arduino": arduino, "overwrite": overwrite}
-    made = write(loaded.mechanism, output, cast(Any, function), cast(Any, to), **options, **more)
-    _tell(loaded)
+    exported = write(loaded.mechanism, output, cast(Any, function), cast(Any, to), **options, **more)
+    loaded.tell_warnings()
     screen = console()
-    screen.print(f"{output}: {made.subject.program!r}"[:-1].replace(": <Program ", ": ", 1), soft_wrap=True)
+    screen.print(f"{output}: {exported.subject.program!r}"[:-1].replace(": <Program ", ": ", 1), soft_wrap=True)
     if output.is_dir():
-        screen.print(f"  {', '.join(sorted(made.files))}; tested to {made.tolerance:.2g}", soft_wrap=True)
-
-
-def _tell(loaded: Loaded) -> None:
-    for warning in loaded.warnings:
-        tell_warning(warning)
+        screen.print(f"  {', '.join(sorted(exported.files))}; tested to {exported.tolerance:.2g}", soft_wrap=True)
 
 
 def _some(loaded: Loaded) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from linkwright.cli.check import summary
-from linkwright.cli.screen import console, grid, load, model_table, tell_warning
+from linkwright.cli.screen import console, grid, load, model_table
 from linkwright.errors import LinkwrightError
 
 BATCH = 10_000
@@ -41,8 +41,7 @@ def show_robot() -> None:
     screen.print()
     for line in [*summary(loaded.mechanism), f"read in {read:.2f} s"]:
         screen.print(line, soft_wrap=True)
-    for warning in loaded.warnings:
-        tell_warning(warning)
+    loaded.tell_warnings()
     arm = loaded.mechanism.lock(_FINGERS) if path else loaded.mechanism
     rng = np.random.default_rng(1)
     q, v, tau = (rng.uniform(-1.0, 1.0, (BATCH, n)) for n in (arm.nq, arm.nv, arm.nv))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +14,17 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from linkwright.cli.screen import Bar, Settings, assignments, console, grid, load, made_folder, tell_error, tell_warning
+from linkwright.cli.screen import (
+    Bar,
+    Settings,
+    assignments,
+    console,
+    grid,
+    load,
+    made_folder,
+    printed_warnings,
+    tell_error,
+)
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
 from linkwright.text import on_one_line
@@ -66,12 +75,11 @@ def run(
     The exit code is 0 if the run came to its end. A run that ended early says why, and what it computed is kept.
     """
     points = _checked(times, freedom, output)
-    kind = _analysis(analysis)
+    kind = analysis_kind(analysis)
     loaded = load(model, parameters=assignments(set_) or None)
     if points is None and loaded.mechanism.description.system is None:
         raise LinkwrightError(f"{model}: says no times; give them, as in --times 0:8:0.1")
-    for warning in loaded.warnings:
-        tell_warning(warning)
+    loaded.tell_warnings()
     name = model.name.removesuffix(".mks")
     system = loaded.mechanism.description.system or System()
     chosen = kind or system.analysis
@@ -271,11 +279,8 @@ def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool
         solution.plot_series(path=output / f"{name}_forces.png")
         lines.append(f"{output / f'{name}_forces.png'}: forces and torques")
     if page and len(solution):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with printed_warnings():
             solution.animate(output / f"{name}.html")
-        for warning in caught:
-            tell_warning(str(warning.message))
         lines.append(f"{output / f'{name}.html'}: the animation; open it in any browser")
     return lines
 
@@ -290,10 +295,10 @@ def _checked(times: str | None, freedom: str | None, output: Path) -> Any:
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         reason = "is read-only for you" if above.is_dir() else "is no folder"
         raise LinkwrightError(f"{output}: cannot be written, since {above} {reason}; choose another with --output")
-    return None if times is None else _times(times)
+    return None if times is None else time_points(times)
 
 
-def _analysis(text: str | None) -> str | None:
+def analysis_kind(text: str | None) -> str | None:
     """The kind of analysis that a word means."""
     if text is None:
         return None
@@ -325,7 +330,7 @@ def _check_settings(settings: Mapping[str, Any], kind: str, system: System) -> N
         )
 
 
-def _times(text: str) -> Any:
+def time_points(text: str) -> Any:
     """The times START:END:INTERVAL."""
     from linkwright.constraints.motion import times_of
     from linkwright.formats.mks.constants import constant

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -88,75 +89,93 @@ def _tell(word: str, style: str, message: str) -> None:
     console(sys.stderr).print(line, soft_wrap=True)
 
 
+@contextmanager
+def caught_warnings() -> Iterator[list[str]]:
+    """The texts of all warnings in the block, in a list that is filled at its end."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield texts
+    texts += [str(warning.message) for warning in caught]
+
+
+@contextmanager
+def printed_warnings() -> Iterator[None]:
+    """All warnings in the block are printed at its end, each as a line."""
+    with caught_warnings() as texts:
+        yield
+    for text in texts:
+        tell_warning(text)
+
+
 @dataclass
 class Loaded:
-    """A model that was read, and what was said while reading."""
+    """A model that was read, and the warnings of its reader."""
 
     mechanism: Mechanism
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str]
+
+    def tell_warnings(self) -> None:
+        """Print the warnings, a line each."""
+        for warning in self.warnings:
+            tell_warning(warning)
 
 
 def load(path: Path | str, **options: Any) -> Loaded:
-    """Read a model; options that are None are left to the reader. Warnings are kept, not printed."""
+    """Read a model; options that are None are left to the reader. Warnings are stored, not printed."""
     import linkwright as lw
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with caught_warnings() as texts:
         mechanism = lw.load(path, **{name: value for name, value in options.items() if value is not None})
-    return Loaded(mechanism, [str(w.message) for w in caught])
+    return Loaded(mechanism, texts)
 
 
 def assignments(settings: list[str] | None) -> dict[str, str]:
     """Values of parameters from NAME=VALUE, as text that the reader of the model understands."""
     from linkwright.formats.mks.constants import constant
 
-    found: dict[str, str] = {}
-    for text in settings or ():
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip() or not value.strip():
-            raise LinkwrightError(f"--set {text}: give NAME=VALUE, as in --set length=0.3 or --set 'bend=25 deg'")
-        constant(value, f"--set {name.strip()}")
-        found[name.strip()] = value
-    return found
+    values = _named("--set", settings, "length=0.3 or --set 'bend=25 deg'")
+    for name, value in values.items():
+        if not value.strip():
+            raise LinkwrightError(f"--set {name}={value}: give NAME=VALUE, as in --set length=0.3")
+        constant(value, f"--set {name}")
+    return values
 
 
 def file_options(folders: list[Path] | None, trust: bool, arguments: list[str] | None) -> dict[str, Any]:
-    """What a reader is told about other files and about code in its file; None for what was not given."""
-    named: dict[str, str] = {}
-    for text in arguments or ():
+    """What a reader needs about other files and about code in its file; None for what was not given."""
+    named = _named("--argument", arguments, "prefix=left")
+    return {"folders": folders or None, "trust": trust or None, "arguments": named or None}
+
+
+def _named(option: str, texts: list[str] | None, example: str) -> dict[str, str]:
+    """The values of an option NAME=VALUE by their names."""
+    values: dict[str, str] = {}
+    for text in texts or ():
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
-            raise LinkwrightError(f"--argument {text}: give NAME=VALUE, as in --argument prefix=left")
-        named[name.strip()] = value
-    return {"folders": folders or None, "trust": trust or None, "arguments": named or None}
+            raise LinkwrightError(f"{option} {text}: give NAME=VALUE, as in {option} {example}")
+        values[name.strip()] = value
+    return values
 
 
 def model_table(mechanism: Mechanism) -> Table:
     """One row a body with the joint that carries it, in the order of the coordinates."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, right in (
-        ("body", False),
-        ("mass kg", True),
-        ("joint", False),
-        ("kind", False),
-        ("carried by", False),
-        ("q", True),
-        ("v", True),
-        ("range", False),
-    ):
-        table.add_column(heading, justify="right" if right else "left", overflow="fold")
-    for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True):
-        table.add_row(
-            on_one_line(body.name),
+    rows = [
+        (
+            body.name,
             f"{body.mass:.4g}",
-            on_one_line(joint.name),
+            joint.name,
             joint.kind,
-            on_one_line(body.parent),
+            body.parent,
             _places(joint.q_slice),
             _places(joint.v_slice),
-            f"follows {on_one_line(joint.mimics)}" if joint.mimics else _range(joint),
+            f"follows {joint.mimics}" if joint.mimics else _range(joint),
         )
-    return table
+        for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True)
+    ]
+    head = ("body", "mass kg", "joint", "kind", "carried by", "q", "v", "range")
+    return grid(head, *rows, right=(1, 5, 6), fold=True)
 
 
 def _places(part: slice) -> str:
@@ -171,11 +190,15 @@ def _range(joint: Joint) -> str:
     return f"{joint.lower:.4g} … {joint.upper:.4g}{unit}"
 
 
-def grid(*rows: tuple[Any, ...], right: tuple[int, ...] = ()) -> Table:
-    """A table whose first row is its heading; the columns in `right` are set flush right."""
+def grid(*rows: tuple[Any, ...], right: tuple[int, ...] = (), fold: bool = False) -> Table:
+    """A table whose first row is its heading; the columns in `right` are set flush right.
+
+    Texts that are too long for their column are cut, or with `fold` continued in the next line.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     for k, heading in enumerate(rows[0]):
-        table.add_column(str(heading), justify="right" if k in right else "left")
+        justify: Literal["right", "left"] = "right" if k in right else "left"
+        table.add_column(str(heading), justify=justify, overflow="fold" if fold else "ellipsis")
     for row in rows[1:]:
         table.add_row(*(on_one_line(str(x)) for x in row))
     return table

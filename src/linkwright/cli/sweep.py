@@ -13,8 +13,8 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from linkwright.cli.run import ModelFile, _analysis, _times, as_options
-from linkwright.cli.screen import Interrupted, console, grid, load, tell_warning
+from linkwright.cli.run import ModelFile, analysis_kind, as_options, time_points
+from linkwright.cli.screen import Interrupted, console, grid, load, printed_warnings, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.text import on_one_line
 
@@ -106,8 +106,8 @@ def sweep(
                 list(output_value) if output_value else None,
                 on=on,
                 sampling=drawn,
-                analysis=lw.AnalysisSettings(_analysis(analysis), method=method, rtol=rtol, dt=step),
-                times=None if times is None else _times(times),
+                analysis=lw.AnalysisSettings(analysis_kind(analysis), method=method, rtol=rtol, dt=step),
+                times=None if times is None else time_points(times),
                 store=lw.StudyFolder(folder, resume, overwrite),
                 execution=lw.Execution(workers, time_limit, chunk, bar),
             )
@@ -162,11 +162,8 @@ def _write(study: Study, folder: Path, screen: Console, *, plot: bool, csv: bool
             screen.print(f"{folder / 'study.png'}: the figure", soft_wrap=True)
     for number in animate:
         page = folder / f"case_{number}.html"
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with printed_warnings():
             study.animate(number, page)
-        for warning in caught:
-            tell_warning(str(warning.message))
         screen.print(f"{page}: the animation of case {number}; open it in any browser", soft_wrap=True)
 
 

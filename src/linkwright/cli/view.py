@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from linkwright.cli.screen import console, made_folder, tell_warning
+from linkwright.cli.screen import console, made_folder, printed_warnings
 from linkwright.errors import LinkwrightError
 
 
@@ -26,8 +26,6 @@ def view(
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Write the motion in SOLUTION as one HTML page that needs nothing else, and say where it is."""
-    import warnings
-
     import linkwright as lw
     from linkwright.formats import ENDINGS
 
@@ -42,14 +40,11 @@ def view(
         target = output / solution.with_suffix(".html").name
     if (output or target).absolute() == solution.absolute():
         raise LinkwrightError(f"{solution}: the page would take the place of the solution; name another with --output")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with printed_warnings():
         motion = lw.open(solution)
         if output is not None and target != output:
             made_folder(output)
         page = motion.animate(target, title=title)
-    for warning in caught:
-        tell_warning(str(warning.message))
     console().print(f"{page}: {page.stat().st_size / 1e6:.1f} MB; open it in any browser", soft_wrap=True)
     if serve:
         with server(page.read_bytes()) as running:
