@@ -1,4 +1,4 @@
-"""What acts in a motion, as named series: drivers' forces, those of force elements, ties, gears and joints.
+"""The forces of a motion, as named series: those of drivers, force elements, rods, point constraints, gears, joints.
 
 A joint's force has its own drive in it: forces on its own coordinates, those given from outside, and drivers of them.
 Gears are not in it: each exerts its force on its follower's coordinate, and −ratio times that on its leader's.
@@ -35,7 +35,7 @@ def forces(mech: Mechanism, solution: Solution, tau: Floats) -> tuple[dict[str, 
     """Every series of a motion under forces tau (T, nv) from outside, by its name; and what is left out, and why."""
     if not len(solution):
         return {}, []
-    found, notes = _elements(mech, solution), []
+    series_by_name, notes = _elements(mech, solution), []
     joints = len(mech.joints) <= MOST and (not mech.closed or len(solution) <= MOST_POINTS)
     if not joints:
         notes.append("forces of joints are left out of so many points or joints; mech.reactions gives them")
@@ -43,14 +43,14 @@ def forces(mech: Mechanism, solution: Solution, tau: Floats) -> tuple[dict[str, 
             notes.append("forces of gears are left out with those of their joints")
     try:
         for name, series in _exerted(mech, solution, tau, joints):
-            if name in found:
+            if name in series_by_name:
                 notes.append(f"one {name!r} is left out: gears, drivers and forces share this name; rename one of them")
             else:
-                found[name] = series
+                series_by_name[name] = series
     except (LinkwrightError, np.linalg.LinAlgError) as error:
-        what = "joints, ties and drivers" if mech.closed else "joints"
+        what = "joints, rods, point constraints and drivers" if mech.closed else "joints"
         notes.append(f"forces of {what} are left out: {error}")
-    return found, notes
+    return series_by_name, notes
 
 
 def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> list[tuple[str, Series]]:
@@ -88,18 +88,18 @@ def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
     if not scalar:
         return {}
     values = mech.programs.evaluate(Request("force_values"), solution.q, solution.v, t=solution.time)
-    found = {}
+    series = {}
     for k, e in enumerate(scalar):
         angular = isinstance(e, JointForce) and turns(d.kind_of(d.joint_names.position("joint", e.joint)).name, e.index)
         word, unit = ("torque", "N m") if angular else ("force", "N")
-        found[f"{e.name}.{word}"] = Series(values[:, k], unit)
-    return found
+        series[f"{e.name}.{word}"] = Series(values[:, k], unit)
+    return series
 
 
 def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats]) -> list[tuple[str, Series]]:
-    """The forces of drivers, ties and gears: what each exerts along what it holds, positive to make it larger.
+    """The forces of drivers, rods, point constraints and gears: along what each constrains, positive to make it larger.
 
-    A gear holds the coordinate of its follower.
+    A gear constrains the coordinate of its follower.
     """
     d = mech.description
     angular = {("driver", x.name): _drives_angle(mech, x) for x in d.drivers}

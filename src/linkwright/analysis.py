@@ -170,16 +170,16 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
     status = Status(True, time=float(when[-1]))
     for k, t in enumerate(when):
         try:
-            found = mech.equilibrium(q, t=float(t))
+            equilibrium = mech.equilibrium(q, t=float(t))
         except NoEquilibrium as error:
             reason, _, advice = str(error).partition("; ")
             message = f"at t = {t:.9g} s {reason}"
             status = Status(False, message, "no equilibrium", float(t), residual=error.acceleration, advice=advice)
             break
-        q = found.q
+        q = equilibrium.q
         rows.append(q)
-        work += found.iterations
-        if not found.stable and not unstable:
+        work += equilibrium.iterations
+        if not equilibrium.stable and not unstable:
             unstable = f"the equilibrium at t = {t:.6g} s is unstable: the least push takes the mechanism out of it"
         if progress is not None:
             progress(k + 1, len(when))
@@ -188,8 +188,10 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
     table = np.array(rows).reshape(len(rows), mech.nq)
     counters = Counters(newton_iterations=work, points=len(rows))
     d = mech.description
-    made = Solution.of_states(d, when[: len(rows)], table, none, none, status=status, counters=counters, mechanism=mech)
-    return _acted(mech, made)
+    solution = Solution.of_states(
+        d, when[: len(rows)], table, none, none, status=status, counters=counters, mechanism=mech
+    )
+    return _acted(mech, solution)
 
 
 def _inverse_dynamic(
@@ -299,13 +301,13 @@ def _stopped(d: Description) -> set[str]:
     """The joints that have stops."""
     forces = [e for e in d.elements if isinstance(e, JointForce)]
     known = [recognised(e.law, Name("q"), Name("v"), d.parameters) for e in forces]
-    return {e.joint for e, found in zip(forces, known, strict=True) if found is not None and found[0] == "stop"}
+    return {e.joint for e, law in zip(forces, known, strict=True) if law is not None and law[0] == "stop"}
 
 
 def _beyond_limits(solution: Solution, besides: Collection[str] = ()) -> list[str]:
     """A line for every joint (but some) that goes beyond its limits, which an analysis does not apply."""
     d = solution.description
-    told = []
+    notes = []
     for j in np.flatnonzero(np.isfinite(d.lower) | np.isfinite(d.upper)).tolist():
         name = d.joint_names[j]
         if d.kind_of(j).nq != 1 or not len(solution) or name in besides:
@@ -315,5 +317,5 @@ def _beyond_limits(solution: Solution, besides: Collection[str] = ()) -> list[st
         out = np.flatnonzero((value < d.lower[j] - slack) | (value > d.upper[j] + slack))
         if len(out):
             when = solution.time[out[0]]
-            told.append(f"joint {name!r} goes beyond its limits from t = {when:.6g} on; they are not applied")
-    return told
+            notes.append(f"joint {name!r} goes beyond its limits from t = {when:.6g} on; they are not applied")
+    return notes

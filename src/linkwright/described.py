@@ -66,12 +66,12 @@ class Described:
 
     @property
     def closed(self) -> bool:
-        """Whether loops, ties or drivers hold the spanning tree's coordinates together."""
+        """Whether loops, rods, point constraints or drivers constrain the spanning tree's coordinates."""
         return self.programs.closed
 
     @cached_property
     def constraints(self) -> tuple[str, ...]:
-        """The equations that hold the spanning tree's coordinates together, in the order of `constraint_forces`."""
+        """The equations that constrain the spanning tree's coordinates, in the order of `constraint_forces`."""
         return tuple(f"{constraint}: {about}" for constraint, about in self.programs.constraint_rows)
 
     @property
@@ -101,8 +101,11 @@ class Described:
         return dict(self.description.parameters)
 
     def dof(self) -> DofReport:
-        """Coordinates and degrees of freedom; with loops, ties or drivers by the rank of their equations, which needs
-        the mechanism assembled, and else by count. A mechanism that cannot be assembled has its `problem` reported."""
+        """Coordinates and degrees of freedom.
+
+        With loops, rods, point constraints or drivers they are by the rank of the constraint equations, for which the
+        mechanism is assembled, and else by count. Of a mechanism that cannot be assembled, `problem` says why.
+        """
         d, t, x = self.description, self.programs.topology, self.programs.tree.coordinates
         equations = sum(6 - d.kind_of(j).nv for j in t.loops)
         counted = DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
@@ -138,10 +141,10 @@ class Described:
 
     def _joint_position(self, name: str) -> int:
         j = self.description.joint_names.position("joint", name)
-        found = np.flatnonzero(self.programs.topology.joint == j)
-        if not len(found):
+        places = np.flatnonzero(self.programs.topology.joint == j)
+        if not len(places):
             raise NameNotFound("tree joint", name, [joint.name for joint in self.joints[:2000]])
-        return int(found[0])
+        return int(places[0])
 
     def _body(self, i: int) -> Body:
         d, t = self.description, self.programs.topology

@@ -15,6 +15,10 @@ from linkwright.views import body_table, joint_table
 
 #: Bodies up to which a mechanism is drawn, and up to which a closed one is assembled for it.
 DRAWN, ASSEMBLED = 120, 40
+_PLURALS = {
+    "joint that closes a loop": "joints that close loops",
+    "rod or point constraint": "rods and point constraints",
+}
 #: Tables that are short enough are open.
 _OPEN = 8
 
@@ -27,7 +31,11 @@ def mechanism(mech: Any) -> str:
         ("bodies", mech.nb),
         ("coordinates nq", mech.nq),
         ("rates nv", mech.nv),
-        *((name, n) for name, n in (("loops", loops), ("ties", len(d.ties)), ("drivers", len(d.drivers))) if n),
+        *(
+            (name, n)
+            for name, n in (("loops", loops), ("rods and point constraints", len(d.ties)), ("drivers", len(d.drivers)))
+            if n
+        ),
         *((("mass (kg)", float(np.sum(d.mass))),) if np.any(d.mass) else ()),
         ("gravity (m/s²)", vector(d.gravity)),
     ]
@@ -62,7 +70,7 @@ def _more(mech: Any) -> Iterator[str]:
     )
     yield _table("joint that closes a loop", ("joint", "kind", "from", "to"), closing, len(loops))
     ties = ((t.name, type(t).__name__, ", ".join(_ends(t))) for t in d.ties[:ROWS])
-    yield _table("tie", ("tie", "kind", "between"), ties, len(d.ties))
+    yield _table("rod or point constraint", ("name", "kind", "between"), ties, len(d.ties))
     gears = (
         (m.name, d.joint_names[m.follower], d.joint_names[m.leader], float(m.ratio), float(m.offset))
         for m in d.mimics[:ROWS]
@@ -77,8 +85,9 @@ def _more(mech: Any) -> Iterator[str]:
 
 
 def _table(thing: str, head: Sequence[str], rows: Iterable[tuple[object, ...]], total: int) -> str:
-    plural = "joints that close loops" if thing.startswith("joint ") else f"{thing}s"
-    return folded(counted(total, thing, plural), table(head, rows, total) if total else "", open_=0 < total <= 4)
+    return folded(
+        counted(total, thing, _PLURALS.get(thing, "")), table(head, rows, total) if total else "", open_=0 < total <= 4
+    )
 
 
 def _ends(thing: Any) -> list[str]:

@@ -85,10 +85,11 @@ class View(Sequence[T]):
 class DofReport:
     """How many coordinates and degrees of freedom a mechanism has.
 
-    Of a mechanism with loops, ties or drivers that goes together as drawn: `rank` is that of all constraint equations
-    of its bodies, drivers included, `drivers` how many of the drivers' are independent, `left` the degrees of freedom
-    that the drivers leave, and `redundant` names equations that say nothing new (the choice is not unique). If it
-    cannot be assembled, `problem` says what does not close, and the degrees of freedom are by count.
+    Of a mechanism with loops, rods, point constraints or drivers that can be assembled as drawn: `rank` is that of all
+    constraint equations of its bodies, drivers included; `drivers` is how many of the drivers' equations are
+    independent; `left` are the undriven degrees of freedom; `redundant` names equations that follow from the others
+    (the choice is not unique). If it cannot be assembled, `problem` says which gap is left, and the degrees of freedom
+    are by count.
     """
 
     bodies: int

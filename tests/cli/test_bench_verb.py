@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command import linkwright
 
-from linkwright.cli.bench import HOME, found
+from linkwright.cli.bench import HOME, scripts_by_name
 
 
 def test_a_benchmark_that_is_not_there_is_told_with_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,7 +21,7 @@ def test_a_benchmark_that_is_not_there_is_told_with_those_that_are(capsys: pytes
 def test_complexity_prints_every_method_and_the_papers_formulas_and_draws_them(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "complexity" in found()
+    assert "complexity" in scripts_by_name()
     monkeypatch.syspath_prepend(str(HOME / "benchmarks"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["complexity.py"])

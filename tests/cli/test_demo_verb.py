@@ -76,7 +76,7 @@ def test_bench_runs_the_scripts_of_a_checkout_by_name(
     (folder / "arms.py").write_text("if __name__ == \"__main__\":\n    print('arms are timed')\n")
     (folder / "legs.py").write_text('if __name__ == "__main__":\n    raise SystemExit(3)\n')
     monkeypatch.setattr(bench, "HOME", tmp_path)
-    assert list(bench.found()) == ["arms", "legs"]
+    assert list(bench.scripts_by_name()) == ["arms", "legs"]
     outcome = linkwright(capfd, "bench", "arms")
     assert outcome.code == 0
     assert "arms are timed" in outcome.out

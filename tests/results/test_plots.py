@@ -209,7 +209,7 @@ def test_a_name_that_is_too_long_for_its_place_is_cut() -> None:
 
 def test_misuse_says_what_to_give(tmp_path: Path) -> None:
     solution = crank_motion(TIME)
-    with pytest.raises(NameNotFound, match="no body, triad or joint named 'pivto'; did you mean 'pivot'"):
+    with pytest.raises(NameNotFound, match="no body, frame or joint named 'pivto'; did you mean 'pivot'"):
         solution.plot("pivto")
     with pytest.raises(NameNotFound, match=r"no quantity named 'speed'; there are: position"):
         solution.plot(quantities="speed")

@@ -69,8 +69,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 1
     except _WrongWords as error:
         return _tell_usage(error)
-    except Interrupted as told:
-        tell_error(str(told))
+    except Interrupted as interruption:
+        tell_error(str(interruption))
         return INTERRUPTED
     except (typer.Abort, KeyboardInterrupt):
         tell_error("interrupted")
@@ -90,7 +90,7 @@ def _tell_usage(error: Exception) -> int:
         if message:  # else the help is on the screen already
             print(message)
         return 2
-    told = message[:1].lower() + message[1:].rstrip(".")
+    sentence = message[:1].lower() + message[1:].rstrip(".")
     command = context.command_path if context else "linkwright"
-    tell_error(f"{told}; see {command} --help")
+    tell_error(f"{sentence}; see {command} --help")
     return 2

@@ -19,7 +19,7 @@ def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Which ones, by name.", show_default="all of them")] = None,
 ) -> None:
     """Run the benchmarks beside their peers; they are scripts in the folder benchmarks/ of a checkout."""
-    scripts = found()
+    scripts = scripts_by_name()
     if not scripts:
         raise LinkwrightError(
             "the benchmarks are not installed with the package; they are in the folder benchmarks/ of a checkout, "
@@ -38,7 +38,7 @@ def bench(
         raise LinkwrightError(f"these benchmarks failed: {', '.join(failed)}")
 
 
-def found() -> dict[str, Path]:
+def scripts_by_name() -> dict[str, Path]:
     """The scripts to run, by name: those that do something when run, which leaves out what they share."""
     files = sorted((HOME / "benchmarks").glob("*.py")) if (HOME / "pyproject.toml").exists() else []
     return {file.stem: file for file in files if '__name__ == "__main__"' in file.read_text(encoding="utf-8")}

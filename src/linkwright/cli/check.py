@@ -95,7 +95,7 @@ def constrained(mechanism: Mechanism) -> bool:
 
 
 def _freedom(mechanism: Mechanism) -> list[str]:
-    """How well the mechanism goes together, what is left free and what is redundant."""
+    """How well the mechanism can be assembled, its undriven degrees of freedom, and what is redundant."""
 
     from linkwright.closed.starting import placed
     from linkwright.constraints.kinematics import Kinematics

@@ -52,7 +52,7 @@ def convert(
 ) -> None:
     """Read MODEL and write it as OUTPUT, in the language of that file's ending.
 
-    What that language cannot hold is told: in warnings, or, where it would be another mechanism, as an error.
+    What that language cannot hold is reported: in warnings, or, where it would be another mechanism, as an error.
     """
     from linkwright.base.files import check_place, write_text
     from linkwright.formats import format_of, read

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 400  # terms that the screen still shows
 _MANY = 20_000  # terms from which multiple angles take long to write
-_LONG = 2.0  # seconds from which the estimate is told
+_LONG = 2.0  # seconds from which the estimate is printed
 _ADVICE = "too long for the screen: write them by --latex, --html, --markdown, --python or --c FILE, or take the "
 _ADVICE += "short form: --form recursive"
 _LANGUAGES = ("latex", "html", "markdown", "python", "c")
@@ -94,7 +94,7 @@ def equations(
         _tell_estimate(mechanism, options)
     start = perf_counter()
     with Bar(console(sys.stderr), "deriving") as bar, warnings.catch_warnings():
-        warnings.simplefilter("ignore", LinkwrightWarning)  # of an interruption: it is told at the end
+        warnings.simplefilter("ignore", LinkwrightWarning)  # of an interruption: it is printed at the end
         eq = lw.equations(mechanism, form=form, progress=bar.tell, **options)
         derived = perf_counter() - start
         sheet = None if steps or base_parameters else _sheet(eq, bool(targets), bar)

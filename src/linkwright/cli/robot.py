@@ -104,8 +104,8 @@ def panda() -> Path | None:
         files = importlib.metadata.files("example-robot-data") or []
     except importlib.metadata.PackageNotFoundError:
         return None
-    found = [Path(str(file.locate())) for file in files if file.name == "panda.urdf"]
-    return next((file for file in found if file.exists()), None)
+    urdfs = [Path(str(file.locate())) for file in files if file.name == "panda.urdf"]
+    return next((file for file in urdfs if file.exists()), None)
 
 
 @dataclass

@@ -46,7 +46,9 @@ def run(
     ] = None,
     freedom: Annotated[
         str | None,
-        typer.Option(help="What becomes of freedom left: 'minimum-norm' or 'pivoting'.", show_default="the model's"),
+        typer.Option(
+            help="How undriven degrees of freedom move: 'minimum-norm' or 'pivoting'.", show_default="the model's"
+        ),
     ] = None,
     analysis: Annotated[
         str | None,
@@ -148,14 +150,14 @@ def table(description: Description) -> Table:
     """The model table: every element with its number of equations, and the count of freedom."""
     from linkwright.constraints.table import model_table
 
-    found = model_table(description)
-    rows: list[tuple[Any, ...]] = [(row.element, row.kind, row.equations) for row in _shortened(found.rows)]
+    model = model_table(description)
+    rows: list[tuple[Any, ...]] = [(row.element, row.kind, row.equations) for row in _shortened(model.rows)]
     total = [
         ("", "", ""),
-        ("bodies", "ground included", found.bodies),
-        ("coordinates", "x, y, z, e0, e1, e2, e3 of each body", found.coordinates),
-        ("equations", "", found.equations),
-        ("degrees of freedom", "by count", found.degrees_of_freedom),
+        ("bodies", "ground included", model.bodies),
+        ("coordinates", "x, y, z, e0, e1, e2, e3 of each body", model.coordinates),
+        ("equations", "", model.equations),
+        ("degrees of freedom", "by count", model.degrees_of_freedom),
     ]
     return grid(("element", "kind", "equations"), *rows, *total, right=(2,))
 
@@ -188,7 +190,7 @@ def extremes(solution: Solution) -> Table:
 
 
 def largest(solution: Solution) -> Table:
-    """The forces of drivers, elements, ties and joints (the first of many): from where to where."""
+    """The least and the greatest of every series of forces (the first of many), and its last value."""
     rows: list[tuple[Any, ...]] = [("force", "from … to", "at the end")]
     joints: dict[str, list[Any]] = {}
     units = {x.unit: 0.0 for x in solution.series.values()}
@@ -286,7 +288,7 @@ def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool
 
 
 def _checked(times: str | None, freedom: str | None, output: Path) -> Any:
-    """The times asked for; what is wrong with the options is told before anything is read, printed or computed."""
+    """The times asked for; what is wrong with the options is an error before anything is read, printed or computed."""
     if freedom is not None and freedom not in WAYS:
         raise NameNotFound("way with freedom", freedom, list(WAYS))
     if output.exists() and not output.is_dir():
@@ -306,8 +308,8 @@ def analysis_kind(text: str | None) -> str | None:
     word = text.strip().lower().replace(" ", "-").replace("_", "-")
     if word not in kinds:
         raise NameNotFound("analysis", text, list(kinds))
-    found: str = kinds[word]
-    return found
+    chosen: str = kinds[word]
+    return chosen
 
 
 def _check_settings(settings: Mapping[str, Any], kind: str, system: System) -> None:

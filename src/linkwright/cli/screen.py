@@ -1,4 +1,4 @@
-"""What the verbs share: reading a model with its warnings, parameters, the model's table, how things are told."""
+"""What the verbs share: reading a model with its warnings, parameters, the model's table, errors and warnings."""
 
 from __future__ import annotations
 

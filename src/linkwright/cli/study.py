@@ -45,11 +45,11 @@ def study(
         def tell(what: str, part: float) -> None:
             bar.tell(what, part, 1.0)
 
-        found = run_study(plants=plants, quick=quick, seed=seed, workers=workers, progress=tell)
+        outcome = run_study(plants=plants, quick=quick, seed=seed, workers=workers, progress=tell)
         tell("writing the report", 1.0)
-        page = write_report(found, folder, overwrite=overwrite)
-    screen.print(summary(found))
+        page = write_report(outcome, folder, overwrite=overwrite)
+    screen.print(summary(outcome))
     for warning in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, LinkwrightWarning)):
         tell_warning(warning)
     screen.print(f"the report: {page}", soft_wrap=True)
-    return 0 if found.met else 3
+    return 0 if outcome.met else 3

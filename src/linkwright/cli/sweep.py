@@ -79,7 +79,7 @@ def sweep(
     """Run many cases of MODEL: grids of values, draws from distributions, or both.
 
     The folder holds study.nc and a figure, with --csv a table; while it runs, the cases that are finished. After
-    Ctrl-C, or whatever else ends it, the same command with --resume goes on from there. Cases that fail are told with
+    Ctrl-C, or whatever else ends it, the same command with --resume goes on from there. Cases that fail are listed with
     reasons; the exit code is 3 if none is good.
     """
     import linkwright as lw
@@ -112,8 +112,8 @@ def sweep(
                 execution=lw.Execution(workers, time_limit, chunk, bar),
             )
         except KeyboardInterrupt:
-            kept = f"{done[0]:,} of {done[1]:,} cases are in {folder}"
-            raise Interrupted(f"interrupted: {kept}; --resume goes on from there") from None
+            progress_text = f"{done[0]:,} of {done[1]:,} cases are in {folder}"
+            raise Interrupted(f"interrupted: {progress_text}; --resume goes on from there") from None
     _report(study, screen, perf_counter() - started)
     if best is not None:
         _print_best(study, screen, best, largest, top)
@@ -140,8 +140,8 @@ def _report(study: Study, screen: Console, seconds: float) -> None:
 
 
 def _print_best(study: Study, screen: Console, name: str, largest: bool, top: int) -> None:
-    found = study.best(name, top, largest=largest)
-    cases = found["case"].values.tolist()
+    best = study.best(name, top, largest=largest)
+    cases = best["case"].values.tolist()
     columns = [name, *study.names, *(x for x in study.outputs if x != name and study[x].ndim == 1)]
     rows = [(k, *(f"{study[column][k]:.6g}" for column in columns)) for k in cases]
     screen.print(grid(("case", *columns), *rows, right=tuple(range(len(columns) + 1))))
@@ -220,31 +220,31 @@ def _check(best: str | None, largest: bool, outputs: list[str] | None, animate: 
 
 
 # -- what is asked ----------------------------------------------------------------------------------------------
-def _parameters(model: Path, given: list[str] | None, drawn: list[str] | None) -> dict[str, Any]:
+def _parameters(model: Path, lists: list[str] | None, laws: list[str] | None) -> dict[str, Any]:
     """Lists and distributions from the words of the command line; the model's reader looks at one value of each."""
-    if not given and not drawn:
+    if not lists and not laws:
         raise LinkwrightError("nothing varies: add --set length=4:8:0.1, or --sample 'mass~normal(1,0.1)'")
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     first: dict[str, str] = {}
-    for text in given or ():
+    for text in lists or ():
         name, sign, values = (x.strip() for x in text.partition("="))
         if not sign or not name or not values:
             raise LinkwrightError(f"--set {text}: {_ADVICE}")
-        _claim(found, name, f"--set {text}")
-        found[name], first[name] = _listed(values, f"--set {text}")
-    for text in drawn or ():
+        _claim(parameters, name, f"--set {text}")
+        parameters[name], first[name] = _listed(values, f"--set {text}")
+    for text in laws or ():
         name, sign, law = (x.strip() for x in text.partition("~"))
         match = re.fullmatch(r"([a-z_]+)\s*\((.*)\)", law)
         if not sign or not name or match is None:
             raise LinkwrightError(f"--sample {text}: give NAME~LAW, as in --sample 'mass~normal(1,0.1)'")
-        _claim(found, name, f"--sample {text}")
-        found[name], first[name] = _drawn(match[1], match[2], f"--sample {text}")
+        _claim(parameters, name, f"--sample {text}")
+        parameters[name], first[name] = _drawn(match[1], match[2], f"--sample {text}")
     load(model, **({"parameters": first} if model.name.lower().endswith(".mks") else {}))
-    return found
+    return parameters
 
 
-def _claim(found: dict[str, Any], name: str, what: str) -> None:
-    if name in found:
+def _claim(parameters: dict[str, Any], name: str, what: str) -> None:
+    if name in parameters:
         raise LinkwrightError(f"{what}: {name} is given twice; give it once")
 
 
@@ -290,5 +290,5 @@ def _split(text: str) -> list[str]:
 def _number(text: str, what: str) -> float:
     from linkwright.formats.mks.constants import constant
 
-    found = constant(text, f"{what}: a value").number
-    return 0.0 if found is None else found
+    number = constant(text, f"{what}: a value").number
+    return 0.0 if number is None else number

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from linkwright.base.types import Floats
 from linkwright.display.markup import number, safe
 
-#: Colours that are told apart by people with any colour vision, of a lightness that shows on white and on black.
+#: Colours that people with any colour vision tell apart, of a lightness that shows on white and on black.
 COLOURS = ("#2f7fc1", "#d9602b", "#17a67c", "#c06fa3", "#c79200", "#62a8d8")
 DASHES = ("", "6 2", "2 2", "7 2 2 2", "10 3", "3 3")
 WIDTH, HEIGHT = 248, 150
@@ -60,13 +60,13 @@ def svg(chart: Chart) -> str:
 
 def legend(labels: Sequence[str]) -> str:
     """What the curves are, once for several charts."""
-    found = []
+    entries = []
     for k, label in enumerate(labels):
         dashes = f' stroke-dasharray="{DASHES[k % len(DASHES)]}"' if DASHES[k % len(DASHES)] else ""
         sample = f'<path d="M0 5H26" stroke="{COLOURS[k % len(COLOURS)]}" stroke-width="2" fill="none"{dashes}/>'
         drawn = f'<svg width="26" height="10" style="display:inline-block" aria-hidden="true">{sample}</svg>'
-        found.append(f'<span style="white-space:nowrap">{drawn} {safe(label)}</span>')
-    return f'<p class="lw-soft">{" &nbsp; ".join(found)}</p>' if found else ""
+        entries.append(f'<span style="white-space:nowrap">{drawn} {safe(label)}</span>')
+    return f'<p class="lw-soft">{" &nbsp; ".join(entries)}</p>' if entries else ""
 
 
 def together(charts: Sequence[Sequence[str]]) -> list[str]:
@@ -82,7 +82,7 @@ def thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
         return x, y
     edges = np.linspace(0, len(x), _BUCKETS + 1).astype(int)
     rows: list[int] = [0]
-    kept = [y[:1]]
+    values = [y[:1]]
     for a, b in pairwise(edges.tolist()):
         part = y[a:b]
         low: Floats = np.fmin.reduce(part, axis=0)
@@ -91,8 +91,8 @@ def thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
         first: Floats = np.where(falls, high, low)
         second: Floats = np.where(falls, low, high)
         rows += [a, b - 1]
-        kept += [first[None], second[None]]
-    return x[np.array([*rows, len(x) - 1])], np.concatenate([*kept, y[-1:]])
+        values += [first[None], second[None]]
+    return x[np.array([*rows, len(x) - 1])], np.concatenate([*values, y[-1:]])
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
@@ -134,10 +134,10 @@ def _grid(low: float, high: float, start: float, end: float) -> str:
 
 
 def _path(across: Floats, down: Floats, good: NDArray[np.bool_]) -> str:
-    found, pen = [], "M"
+    commands, pen = [], "M"
     for x, y, ok in zip(across.tolist(), down.tolist(), good.tolist(), strict=True):
         if ok:
-            found.append(f"{pen}{x:.1f} {y:.1f}")
+            commands.append(f"{pen}{x:.1f} {y:.1f}")
         pen = "L" if ok else "M"
     # A point that stands alone shows by the round end of a line of no length.
-    return found[0] + "h.01" if len(found) == 1 else "".join(found)
+    return commands[0] + "h.01" if len(commands) == 1 else "".join(commands)

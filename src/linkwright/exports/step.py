@@ -48,7 +48,7 @@ def step_program(mech: Mechanism, dt: float, free: Sequence[str] = ()) -> Progra
     b.copy(t_end, seat.t)
     stages.advance(stages.tableau.b, end_q, end_v)
     if not parts.plain:
-        parts.settle(b, end_q, end_v)
+        parts.project(b, end_q, end_v)
     for source, target in zip((seat.q, seat.v), outputs, strict=True):
         b.copy(source, target)
     return b.build(single=False)

@@ -49,7 +49,7 @@ def read_mesh(folder: str, file: str) -> Mesh:
     if ending not in (".stl", ".obj"):
         raise FormatError(f"{ending or 'no ending'} is not a mesh that is read; give .stl or .obj", file=str(path))
     try:
-        with np.errstate(over="ignore"):  # what float32 cannot hold is told below
+        with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
             mesh = _obj(content) if ending == ".obj" else _stl(content)
     except (ValueError, IndexError, OverflowError) as error:
         raise FormatError(f"is no {ending[1:].upper()} mesh ({error}); write it anew", file=str(path)) from error
@@ -64,7 +64,7 @@ def read_mesh(folder: str, file: str) -> Mesh:
 
 
 def _stl(content: bytes) -> Mesh:
-    # Binary files may start with "solid" too; their length settles it.
+    # Binary files may start with "solid" too; their length decides.
     if len(content) >= 84:
         count = int.from_bytes(content[80:84], "little")
         if len(content) == 84 + 50 * count:

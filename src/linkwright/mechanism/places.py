@@ -48,7 +48,7 @@ def find(description: Description, name: str) -> tuple[int, int | None]:
     """The body of such a place (−1 is ground), and the number of its frame; None for the body's own."""
     d = description
     if not isinstance(name, str):
-        raise ModelError(f"a body or triad is given by its name, not by {name!r}")
+        raise ModelError(f"a body or frame is given by its name, not by {name!r}")
     traced = {trace.name: trace.place for trace in d.traces}
     where = _exact(d, name) or (_exact(d, traced[name]) if name in traced else None)
     if where is None:
@@ -59,7 +59,7 @@ def find(description: Description, name: str) -> tuple[int, int | None]:
             where = _exact(d, only) or (_exact(d, traced[only]) if only in traced else None)
     if where is None:
         known = [*d.body_names[:2000], *d.frames.names[:2000], d.ground_name, *traced]
-        raise NameNotFound("body or triad", name, list(dict.fromkeys(known)))
+        raise NameNotFound("body or frame", name, list(dict.fromkeys(known)))
     return where
 
 

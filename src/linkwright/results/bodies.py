@@ -13,15 +13,15 @@ class BodyArrays(Mapping[str, Floats]):
     """The quantities of all bodies by name, computed when one is first asked for."""
 
     def __init__(self, description: Description, q: Floats, v: Floats, a: Floats) -> None:
-        self._given = description, q, v, a
-        self._made: dict[str, Floats] | None = None
+        self._states = description, q, v, a
+        self._motion: dict[str, Floats] | None = None
 
     def __getitem__(self, name: str) -> Floats:
         if name not in QUANTITIES:
             raise KeyError(name)
-        if self._made is None:
-            self._made = body_motion(*self._given)
-        return self._made[name]
+        if self._motion is None:
+            self._motion = body_motion(*self._states)
+        return self._motion[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(QUANTITIES)

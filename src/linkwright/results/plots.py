@@ -1,4 +1,4 @@
-"""Solutions as figures: a column for every trace, body, triad or joint, a row for every quantity."""
+"""Solutions as figures: a column for every trace, body, frame or joint, a row for every quantity."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check_figure(path: str | os.PathLike[str] | None) -> None:
 
 @dataclass(frozen=True)
 class _Column:
-    """A body, triad or trace, or a joint, which may have the name of one."""
+    """A body, frame or trace, or a joint, which may have the name of one."""
 
     name: str
     joint: bool = False
@@ -119,18 +119,18 @@ def _columns(solution: Solution, names: str | Sequence[str] | None) -> tuple[lis
     if names is not None:
         asked = [names] if isinstance(names, str) else list(names)
         if not asked:
-            raise LinkwrightError("no column to plot; name a body, a triad or a joint")
+            raise LinkwrightError("no column to plot; name a body, a frame or a joint")
         return [_column(solution, name) for name in asked], []
     d, size = solution.description, _size(solution)
     traced = list(dict.fromkeys(trace.place for trace in d.traces))
     moving = _moving(solution.arrays["position"], size)
     shifting = [d.body_names[int(k)] for k in np.flatnonzero(moving)]
-    found = [_Column(name) for name in traced]
-    found += [_Column(name, joint=True) for name in _moving_joints(solution, size, several=False)]
-    found += [_Column(name) for name in shifting if name not in traced]
-    found = found or [_Column(name, joint=True) for name in _moving_joints(solution, size, several=True)]
-    found = found or [_Column(name) for name in d.body_names]
-    return found[:MOST], [column.name for column in found[MOST:]]
+    columns = [_Column(name) for name in traced]
+    columns += [_Column(name, joint=True) for name in _moving_joints(solution, size, several=False)]
+    columns += [_Column(name) for name in shifting if name not in traced]
+    columns = columns or [_Column(name, joint=True) for name in _moving_joints(solution, size, several=True)]
+    columns = columns or [_Column(name) for name in d.body_names]
+    return columns[:MOST], [column.name for column in columns[MOST:]]
 
 
 def _column(solution: Solution, name: str) -> _Column:
@@ -142,9 +142,9 @@ def _column(solution: Solution, name: str) -> _Column:
         if len(fits) != 1:
             known = [*d.body_names[:700], *d.frames.names[:700], *d.joint_names[:700], *(t.name for t in d.traces)]
             if name in solution.series:
-                text = f"{name!r} is a series, no body, triad or joint; draw it with plot_series({name!r})"
+                text = f"{name!r} is a series, no body, frame or joint; draw it with plot_series({name!r})"
                 raise LinkwrightError(text) from None
-            raise NameNotFound("body, triad or joint", name, known) from None
+            raise NameNotFound("body, frame or joint", name, known) from None
         return _Column(fits[0], joint=True)
     return _Column(name)
 
@@ -161,7 +161,7 @@ def _moving_joints(solution: Solution, size: float, *, several: bool) -> list[st
     """The joints that move, of those with one coordinate or of those with several, in the model's order."""
     d = solution.description
     kinds = d.kind[:_JOINTS]
-    found: list[int] = []
+    moving: list[int] = []
     for number in np.unique(kinds):
         joints = np.flatnonzero(kinds == number)
         kind = d.kind_of(int(joints[0]))
@@ -169,8 +169,8 @@ def _moving_joints(solution: Solution, size: float, *, several: bool) -> list[st
             continue
         q = joint_motion(solution, joints)[0]
         turns = np.array([k in kind.angles or (not kind.paired and k >= kind.nq - 4) for k in range(kind.nq)])
-        found += joints[_moving(np.moveaxis(q, 0, -1), np.where(turns, 1.0, size))].tolist()
-    return [d.joint_names[k] for k in sorted(found)]
+        moving += joints[_moving(np.moveaxis(q, 0, -1), np.where(turns, 1.0, size))].tolist()
+    return [d.joint_names[k] for k in sorted(moving)]
 
 
 def _size(solution: Solution) -> float:
@@ -183,18 +183,18 @@ def _cleared(solution: Solution, quantity: str, row: list[Curves | None]) -> lis
     """A row of the figure with zeros for what is only rounding beside the row, or beside the mechanism's motion."""
     span = float(np.ptp(solution.time)) if len(solution) > 1 else 0.0
     order = 2 if quantity.endswith("acceleration") else 1 if quantity.endswith("velocity") else 0
-    found: list[Curves | None] = []
+    cleared: list[Curves | None] = []
     for curves in row:
         if curves is None:
-            found.append(None)
+            cleared.append(None)
             continue
         alike = max(_largest(other.y) for other in row if other is not None and other.axis == curves.axis)
         size = _size(solution) if "[m" in curves.axis else 1.0
         noise = _STILL * max(alike, size / (span or 1.0) ** order)
         with np.errstate(invalid="ignore"):
             y = np.where(np.abs(curves.y) < noise, 0.0, curves.y)
-        found.append(replace(curves, y=y, noise=noise))
-    return found
+        cleared.append(replace(curves, y=y, noise=noise))
+    return cleared
 
 
 def _curves(solution: Solution, column: _Column, quantity: str) -> Curves | None:

@@ -31,12 +31,12 @@ def loads(series: Mapping[str, Series]) -> list[tuple[str, list[tuple[str, str, 
 
     The components `hinge.fx`, `hinge.fy`, `hinge.fz` are one sheet, Force, and those of the moment another.
     """
-    found: dict[str, list[tuple[str, str, Any]]] = {}
+    sheets: dict[str, list[tuple[str, str, Any]]] = {}
     for name, one in series.items():
         stem, _, part = name.rpartition(".")
         if part in ("fx", "mx") and all(f"{stem}.{part[0]}{x}" in series for x in "yz"):
             vector = np.stack([series[f"{stem}.{part[0]}{x}"].values for x in "xyz"])
-            found.setdefault(stem, []).append(("Force" if part == "fx" else "Moment", one.unit, vector))
+            sheets.setdefault(stem, []).append(("Force" if part == "fx" else "Moment", one.unit, vector))
         elif part not in ("fx", "fy", "fz", "mx", "my", "mz"):
-            found.setdefault(stem or name, []).append((part.capitalize(), one.unit, one.values))
-    return list(found.items())
+            sheets.setdefault(stem or name, []).append((part.capitalize(), one.unit, one.values))
+    return list(sheets.items())

@@ -23,7 +23,7 @@ MOST = 8  # curves in one pair of axes, unless more are asked for by name
 def plot_series(
     solution: Solution, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None
 ) -> Figure:
-    """The figure; unless named, the series are those of drivers, elements and ties, or sizes of joint forces."""
+    """The figure; unless named, the series are all but components of joint forces, or else the sizes of these."""
     from linkwright.results.figures import ShownFigure, save_figure
 
     check_figure(path)

@@ -60,7 +60,7 @@ class Occurrence:
 class Solution:
     """How the bodies of a mechanism moved: positions, velocities and accelerations in ground's axes, SI units.
 
-    `position("block")` and its sisters take a body, a triad, a trace or ground and give one row a time point, whatever
+    `position("block")` and its sisters take a body, a frame, a trace or ground and give one row a time point, whatever
     the case of the name where only one fits. `status` says how the run ended; a run that stopped early keeps the points
     up to there.
     """
@@ -201,17 +201,17 @@ class Solution:
         return np.array(at_point(quantity, arm, lambda part: self._of(part, at)).T)
 
     def orientation(self, name: str) -> Floats:
-        """(T, 4): the Euler parameters e0..e3 of a body or triad, scalar first."""
+        """(T, 4): the Euler parameters e0..e3 of a body or frame, scalar first."""
         at = place(self.description, name)
         e = self._of("orientation", at)
         return np.array((quaternion_product(e, spread(euler_parameters(at.r), e)) if at.turned else e).T)
 
     def angular_velocity(self, name: str) -> Floats:
-        """(T, 3): the angular velocity of a body or triad, in ground's axes."""
+        """(T, 3): the angular velocity of a body or frame, in ground's axes."""
         return np.array(self._of("angular_velocity", place(self.description, name)).T)
 
     def angular_acceleration(self, name: str) -> Floats:
-        """(T, 3): the angular acceleration of a body or triad, in ground's axes."""
+        """(T, 3): the angular acceleration of a body or frame, in ground's axes."""
         return np.array(self._of("angular_acceleration", place(self.description, name)).T)
 
     def _of(self, quantity: str, at: Place) -> Floats:
@@ -301,7 +301,7 @@ class Solution:
             save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
-        """Write a table, one row a time point, columns as `block.x [m]`, of the bodies and triads named.
+        """Write a table, one row a time point, columns as `block.x [m]`, of the bodies and frames named.
 
         Unless named they are all bodies, then the traced points and the joints with one coordinate.
         """
@@ -315,7 +315,7 @@ class Solution:
         quantities: str | Sequence[str] = ("position", "velocity", "acceleration"),
         path: str | os.PathLike[str] | None = None,
     ) -> Figure:
-        """A figure of these bodies, triads, traces and joints, one row a quantity.
+        """A figure of these bodies, frames, traces and joints, one row a quantity.
 
         Unless given they are the traced points, the joints of one coordinate that move, and the bodies whose origins
         move, at most six. With a path it is written as PNG, SVG or PDF.
@@ -332,7 +332,8 @@ class Solution:
     def plot_series(
         self, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None
     ) -> Figure:
-        """A figure of `series`, one pair of axes for each unit: those named, or forces of drivers, elements and ties.
+        """A figure of `series`, one pair of axes for each unit: those named, or the forces of drivers,
+        force elements, rods and point constraints.
 
         With a path it is written as PNG, SVG or PDF.
         """
@@ -357,20 +358,22 @@ class Solution:
         return animate(self, path, title, height)
 
 
-def _taken(name: str, given: ArrayLike, shape: tuple[int, ...] | None) -> Floats:
+def _taken(name: str, array_like: ArrayLike, shape: tuple[int, ...] | None) -> Floats:
     """The array itself where it is plain and of the right shape, sealed."""
-    plain = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.flags.c_contiguous
-    fits = plain and (np.ndim(given) == 1 if shape is None else np.shape(given) == shape)
+    plain = isinstance(array_like, np.ndarray) and array_like.dtype == np.float64 and array_like.flags.c_contiguous
+    fits = plain and (np.ndim(array_like) == 1 if shape is None else np.shape(array_like) == shape)
     if fits:
-        array: Floats = sealed(np.asarray(given))
+        array: Floats = sealed(np.asarray(array_like))
         return array
-    return np.asarray(_checked(name, given, shape, "(time points, components)" if shape else "(T,)"))
+    return np.asarray(_checked(name, array_like, shape, "(time points, components)" if shape else "(T,)"))
 
 
-def _checked(name: str, given: ArrayLike, shape: tuple[int, ...] | None, meaning: str, dtype: Any = np.float64) -> Any:
+def _checked(
+    name: str, array_like: ArrayLike, shape: tuple[int, ...] | None, meaning: str, dtype: Any = np.float64
+) -> Any:
     """A read-only copy of the right shape."""
     try:
-        array = np.array(given, order="C")
+        array = np.array(array_like, order="C")
     except ValueError as error:
         raise ShapeError(f"{name} is not an array of one shape: {error}", wanted=shape) from error
     if array.size and not np.can_cast(array.dtype, dtype, "same_kind"):

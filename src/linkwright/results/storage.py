@@ -1,4 +1,4 @@
-"""Solutions in NetCDF files, with the model in them; files are untrusted, and every defect is told.
+"""Solutions in NetCDF files, with the model in them; files are untrusted, and every defect is an error.
 
 A file is one that any NetCDF reader opens: the variables of `Solution.data`, and `header`, the bytes of a JSON text
 with the model as `.mks` text, status, counters and versions. What is read back are plain arrays of numbers alone:

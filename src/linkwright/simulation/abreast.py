@@ -1,4 +1,4 @@
-"""Simulations of many cases abreast: one compiled attempt in lanes, each case with its own steps and parameters.
+"""Simulations of a batch of cases: one compiled attempt in lanes, each case with its own steps and parameters.
 
 A case takes the steps that `lw.simulate` takes: the control of steps is part of the compiled attempt. One that cannot
 go on stops where it is, and the others go on.

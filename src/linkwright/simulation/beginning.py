@@ -43,9 +43,9 @@ class Settings:
     conserve: str | None = None
 
 
-def vector(name: str, given: Any, size: int, meaning: str) -> Floats:
+def vector(name: str, numbers: Any, size: int, meaning: str) -> Floats:
     """A copy of an array of so many finite numbers."""
-    array = real_array(name, given).copy()
+    array = real_array(name, numbers).copy()
     if array.shape != (size,):
         text = f"{name} has shape {array.shape}; it must be ({size},), {meaning}"
         raise ShapeError(text, given=array.shape, wanted=(size,))
@@ -108,10 +108,10 @@ def _refuse_coarse(mech: Mechanism, q: Floats, units: Floats) -> None:
             raise ModelError(f"{text} apart, {advice}", element=joint.name)
 
 
-def is_near(x: Floats, given: Floats, units: Floats, part: float = _CONSISTENT, *, rates: bool = False) -> bool:
+def is_near(x: Floats, initial: Floats, units: Floats, part: float = _CONSISTENT, *, rates: bool = False) -> bool:
     """Whether coordinates are taken as they were given, or rates, which count by their own size."""
-    size = np.max(np.abs(given) / units, initial=0.0) + (0.0 if rates else 1.0)
-    return bool(np.max(np.abs(x - given) / units, initial=0.0) <= part * size)
+    size = np.max(np.abs(initial) / units, initial=0.0) + (0.0 if rates else 1.0)
+    return bool(np.max(np.abs(x - initial) / units, initial=0.0) <= part * size)
 
 
 def engine_of(mech: Mechanism, slopes: Slopes, s: Settings, first: Rows, tau: Floats | None) -> Engine:

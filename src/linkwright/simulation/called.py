@@ -102,7 +102,7 @@ class Called:
 
     def _step(self, steps: FixedSteps) -> tuple[Rows | None, Trouble | None]:
         t, h, t1 = steps.step(self.done)
-        point, phi, rounds, _ = self._made(t, h, t1)
+        point, phi, rounds, _ = self._point_after(t, h, t1)
         if phi > CLOSED:
             return None, Trouble("constraint cannot be met", t, phi, point)
         if np.isnan(phi) or not point.finite[0]:
@@ -121,7 +121,7 @@ class Called:
 
     def _attempt(self) -> tuple[Rows | None, Trouble | None]:
         t, h, t1 = (float(x) for x in before(self.control, self.settings))
-        point, phi, rounds, slopes = self._made(t, h, t1)
+        point, phi, rounds, slopes = self._point_after(t, h, t1)
         there = reached(self.control, self.tolerances.reached(point.q[0], point.v[0]).tolist())
         sums, moved = self._errors(point, slopes, np.array(there, dtype=np.float64))
         size = point.q.size + point.v.size
@@ -150,7 +150,7 @@ class Called:
         self.tried = []
         return point, None
 
-    def _made(self, t: float, h: float, t1: float) -> tuple[Rows, float, float, list[tuple[Floats, Floats]]]:
+    def _point_after(self, t: float, h: float, t1: float) -> tuple[Rows, float, float, list[tuple[Floats, Floats]]]:
         """The point after a step, the constraints' residual and rounds, and the slopes: of the stages, at the end."""
         s = self.slopes
         slopes = self._stages(self.last, h)
@@ -160,7 +160,7 @@ class Called:
         else:
             q, v = advanced(self.last, self.tableau.b, slopes, h)
         self.raw = q, v
-        q, v, phi, rounds = s.settled(t1, q, v)
+        q, v, phi, rounds = s.projected(t1, q, v)
         a = s.acceleration(t1, q, v)
         slopes.append((s.rate(q, v), a))
         return Rows.point(t1, q, v, a), phi, rounds, slopes
@@ -190,7 +190,7 @@ class Called:
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         s, tableau = self.slopes, self.tableau
-        found = Rows.empty(len(step), rows.q.shape[1], rows.v.shape[1])
+        states = Rows.empty(len(step), rows.q.shape[1], rows.v.shape[1])
         slopes: dict[int, list[tuple[Floats, Floats]]] = {}
         for n, (k, x) in enumerate(zip(step.tolist(), theta.tolist(), strict=True)):
             a, b = rows[k : k + 1], rows[k + 1 : k + 2]
@@ -203,11 +203,11 @@ class Called:
                 for part, (y0, y1) in enumerate(ends)
             )
             t = float(a.t[0]) + x * h
-            q, v, _, _ = s.settled(t, q, v)
-            found.t[n], found.q[n], found.v[n] = t, q, v
-            found.a[n] = s.acceleration(t, q, v)
-        self.passing.between(rows, step, theta, found)
-        return found
+            q, v, _, _ = s.projected(t, q, v)
+            states.t[n], states.q[n], states.v[n] = t, q, v
+            states.a[n] = s.acceleration(t, q, v)
+        self.passing.between(rows, step, theta, states)
+        return states
 
     def _all_slopes(self, a: Rows, b: Rows, h: float) -> list[tuple[Floats, Floats]]:
         """Those of the stages, at the end, and of the further stages of dense output."""

@@ -89,7 +89,7 @@ def check_place(path: str) -> None:
 
 
 def read(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
-    """A checkpoint of the same question; of another one, it is told what differs."""
+    """A checkpoint of the same run; of another run, the error says what differs."""
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -97,12 +97,12 @@ def read(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
                 return _Stored(path, archive, size).standing(question, nq, nv)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise FormatError(f"cannot be read: {reason}; leave resume out to begin anew", file=path) from error
+        raise FormatError(f"cannot be read: {reason}; leave resume out to start anew", file=path) from error
     except DAMAGE as error:
         if isinstance(error, LinkwrightError):
             raise
         raise FormatError(
-            f"is no checkpoint, or damaged ({error}); leave resume out to begin anew", file=path
+            f"is no checkpoint, or damaged ({error}); leave resume out to start anew", file=path
         ) from error
 
 
@@ -143,7 +143,7 @@ class _Stored:
     def __init__(self, path: str, archive: zipfile.ZipFile, size: int) -> None:
         self.path, self.archive, self.size = path, archive, size
 
-    def wrong(self, what: str, advice: str = "leave resume out to begin anew") -> FormatError:
+    def wrong(self, what: str, advice: str = "leave resume out to start anew") -> FormatError:
         return FormatError(f"{what}; {advice}", file=self.path)
 
     def array(self, name: str, shape: tuple[int | None, ...], dtype: Any = np.float64) -> NDArray[Any]:
@@ -164,7 +164,7 @@ class _Stored:
         if header["version"] != VERSION:
             age = "an older" if header["version"] < VERSION else "a newer"
             text = f"has the format version {header['version']} of {age} Linkwright, and this one reads {VERSION}"
-            raise self.wrong(text, "resume with the Linkwright that wrote it, or leave resume out to begin anew")
+            raise self.wrong(text, "resume with the Linkwright that wrote it, or leave resume out to start anew")
         return header
 
     def standing(self, question: dict[str, Any], nq: int, nv: int) -> Standing:

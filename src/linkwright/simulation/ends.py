@@ -77,12 +77,12 @@ def law_failed(message: str, t: float) -> Status:
     return Status(False, message, "law failed", t, advice=advice)
 
 
-def interrupted(t: float, kept: bool | None) -> Status:
+def interrupted(t: float, resumable: bool | None) -> Status:
     """The status of a run that a person ended; `kept` if it has a checkpoint, None if such runs have none."""
     advice = "a run with lw.Saving(checkpoint=...) can be resumed"
-    if kept:
+    if resumable:
         advice = "continue with lw.Saving(checkpoint=..., resume=True)"
-    if kept is None:
+    if resumable is None:
         advice = "the samples so far are kept"
     return Status(False, f"interrupted at t = {float(t):.9g} s", "interrupted", float(t), advice=advice)
 
@@ -115,16 +115,16 @@ def endless_law(mech: Mechanism, row: Rows, *, ahead: bool = False) -> tuple[str
         values = mech.programs.evaluate(Request("force_values"), there, np.tile(v, (len(later), 1)), t=times)
         columns |= {("force", e.name): values[:, k] for k, e in enumerate(scalar)}
     bad = {key: ~np.isfinite(np.broadcast_to(x, times.shape)) for key, x in columns.items()}
-    found = [(int(np.argmax(at)), key) for key, at in bad.items() if at.any()]
-    return min(found)[1] if found else None
+    first = [(int(np.argmax(at)), key) for key, at in bad.items() if at.any()]
+    return min(first)[1] if first else None
 
 
 def dependence(mech: Mechanism, row: Rows | None) -> str:
     """Which constraints depend on each other there, as the end of a sentence; nothing where the position is regular."""
     if row is None or not mech.closed or not np.isfinite(row.q).all():
         return ""
-    found = _try(lambda: mech.singular(row.q[0], t=float(row.t[0]))) or []
-    names = list(dict.fromkeys(name for name, _ in found))
+    dependent = _try(lambda: mech.singular(row.q[0], t=float(row.t[0]))) or []
+    names = list(dict.fromkeys(name for name, _ in dependent))
     if len(names) > 4:
         names = [*names[:3], f"{len(names) - 3} more"]
     if not names:
@@ -159,10 +159,10 @@ def _try(ask: Callable[[], T]) -> T | None:
 def rivals(mech: Mechanism, constraint: str | None) -> list[str]:
     """The drivers of what a driver's equation is about, if there are several."""
     drivers = mech.description.drivers
-    own = next((x for x in drivers if constraint is not None and constraint.startswith(f"driver {x.name!r}:")), None)
-    if own is None:
+    driver = next((x for x in drivers if constraint is not None and constraint.startswith(f"driver {x.name!r}:")), None)
+    if driver is None:
         return []
-    same = [x.name for x in drivers if replace(x, name=own.name, law=own.law) == own]
+    same = [x.name for x in drivers if replace(x, name=driver.name, law=driver.law) == driver]
     return same if len(same) > 1 else []
 
 

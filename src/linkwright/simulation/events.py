@@ -109,8 +109,8 @@ class Watch:
         for k, step in enumerate(steps.tolist()):
             x, g, note = self._often(engine, rows, step, values[k], float(slopes[k]))
             notes += note
-            found, touch = self._brackets(engine, rows, step, x, g)
-            brackets += [(step, low, high) for low, high in found]
+            crossings, touch = self._brackets(engine, rows, step, x, g)
+            brackets += [(step, low, high) for low, high in crossings]
             if touch is not None and touch[1] <= _TOUCH * np.abs(ends).max():
                 notes.append(
                     f"event {self.name!r} comes as near to zero as {touch[1]:.2g} at t = {touch[0]:.6g} s: "
@@ -299,23 +299,25 @@ def _least(g: Floats) -> int | None:
 
 def watches(events: Sequence[Event], t: float, q: Floats, v: Floats, *, may_record: bool = True) -> list[Watch]:
     """Each event as it is looked for; what has a name that another has is numbered."""
-    found: dict[str, Watch] = {}
+    watches_by_name: dict[str, Watch] = {}
     for k, event in enumerate(events):
-        own = getattr(event.function, "__name__", "")
-        name = first = event.name or (own if own and own != "<lambda>" else f"event {k + 1}")
+        function_name = getattr(event.function, "__name__", "")
+        name = first = event.name or (
+            function_name if function_name and function_name != "<lambda>" else f"event {k + 1}"
+        )
         number = 1
-        while name in found:
+        while name in watches_by_name:
             number += 1
             name = f"{first} ({number})"
-        found[name] = Watch(event, name, t, q, v, may_record=may_record)
-    return list(found.values())
+        watches_by_name[name] = Watch(event, name, t, q, v, may_record=may_record)
+    return list(watches_by_name.values())
 
 
 def met(watched: Sequence[Watch], engine: Engine, rows: Rows) -> tuple[list[Met], Met | None, list[str]]:
     """What happened in these steps in the order of time, up to and with the first terminal event; and notes of it."""
     with np.errstate(all="ignore"):  # values that are not finite are looked at
         answers = [watch.met(engine, rows) for watch in watched]
-    every = sorted((m for found, _ in answers for m in found), key=lambda m: m.time)
+    every = sorted((m for crossings, _ in answers for m in crossings), key=lambda m: m.time)
     notes = [note for _, more in answers for note in more]
     for k, one in enumerate(every):
         if one.watch.event.terminal:

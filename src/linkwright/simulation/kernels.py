@@ -112,8 +112,8 @@ class Kernels:
     def ending(self) -> Kernel:
         return self._kernel("ending", None)
 
-    def settled(self) -> Kernel:
-        return self._kernel("settled", None)
+    def projected(self) -> Kernel:
+        return self._kernel("projected", None)
 
     def conserved(self) -> Kernel:
         return self._kernel("conserved", None)
@@ -134,10 +134,10 @@ class Kernels:
 def in_batch(kernel: Kernel, *arrays: Floats) -> tuple[Floats, ...]:
     """The answers for states (n, ...), each to the same bits whatever n is; arrays for one state serve for all."""
     n = max(len(a) for a, port in zip(arrays, kernel.signature.inputs, strict=True) if a.ndim > len(port.shape))
-    given: list[Floats] = []
+    padded: list[Floats] = []
     for a, port in zip(arrays, kernel.signature.inputs, strict=True):
         if n < LANES and a.ndim > len(port.shape):
             a = np.concatenate([a, np.repeat(a[-1:], LANES - n, axis=0)])
-        given.append(a)
-    found = kernel(*given)
-    return tuple(x[:n] for x in (found if isinstance(found, tuple) else (found,)))
+        padded.append(a)
+    outputs = kernel(*padded)
+    return tuple(x[:n] for x in (outputs if isinstance(outputs, tuple) else (outputs,)))

@@ -38,37 +38,39 @@ class Law:
     reason: str = ""
 
     def __call__(self, t: float, q: Floats, v: Floats) -> Floats:
-        """What the function gives, as numbers; what it raises ends the run, and is told."""
+        """What the function gives, as numbers; what it raises ends the run, with its text in the status."""
         try:
-            found = numbers(self.function(t, q, v))
-            if found.shape != self.shape:
-                raise ShapeError(f"it gave shape {found.shape}, not {self.shape}", given=found.shape, wanted=self.shape)
-            return found
+            values = numbers(self.function(t, q, v))
+            if values.shape != self.shape:
+                raise ShapeError(
+                    f"it gave shape {values.shape}, not {self.shape}", given=values.shape, wanted=self.shape
+                )
+            return values
         except Exception as error:
             raise LawFailed(self.what, float(t), error) from error
 
 
-def numbers(given: Any) -> Floats:
+def numbers(values: Any) -> Floats:
     """A new array of what a law gave; text, None and complex numbers are none."""
-    found = np.array(given)
-    if found.dtype.kind == "O":
-        return np.array([float(x) for x in found.flat]).reshape(found.shape)
-    if found.dtype.kind not in "biuf":
-        raise TypeError(f"it gave {given!r}, which is no real number")
-    return found.astype(np.float64)
+    array = np.array(values)
+    if array.dtype.kind == "O":
+        return np.array([float(x) for x in array.flat]).reshape(array.shape)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"it gave {values!r}, which is no real number")
+    return array.astype(np.float64)
 
 
-def law(what: str, given: Any, t: float, q: Floats, v: Floats, shape: tuple[int, ...], *, may: bool = True) -> Law:
+def law(what: str, function: Any, t: float, q: Floats, v: Floats, shape: tuple[int, ...], *, may: bool = True) -> Law:
     """A law, tried at a first state as it is, then recorded, if it `may` be and does the same then.
 
     One that keeps something between its calls is not: what recording puts there would be no numbers.
     """
     nq, nv = len(q), len(v)
-    if isinstance(given, Program):
-        _check_program(what, given, nq, nv, shape)
-        return Law(what, given, given, shape)
+    if isinstance(function, Program):
+        _check_program(what, function, nq, nv, shape)
+        return Law(what, function, function, shape)
     try:
-        answer = given(float(t), q.copy(), v.copy())
+        answer = function(float(t), q.copy(), v.copy())
     except Exception as error:
         raise LawFailed(what, float(t), error) from error
     try:
@@ -81,23 +83,23 @@ def law(what: str, given: Any, t: float, q: Floats, v: Floats, shape: tuple[int,
             f"{what}(t, q, v) gave an array of shape {value.shape}; it must be {shape}", given=value.shape, wanted=shape
         )
     if not may:
-        return Law(what, given, None, shape, "record=False")
-    memory, began = Memory(given), False
+        return Law(what, function, None, shape, "record=False")
+    memory, began = Memory(function), False
     try:
-        given(t + 0.0, q.copy(), v.copy())  # the first call may have filled what is kept for good
+        function(t + 0.0, q.copy(), v.copy())  # the first call may have filled what is kept for good
         _check_memory(memory)
         began = True
-        program = record(lambda t, q, v: np.asarray(given(t, q, v)), (), nq, nv, name=what)  # lists are arrays too
+        program = record(lambda t, q, v: np.asarray(function(t, q, v)), (), nq, nv, name=what)  # lists are arrays too
         _check_memory(memory)
-        found = program.outputs
-        if len(found) != 1 or found[0].shape != shape:
-            raise RecordingError(f"it gives shape {found[0].shape} when recorded")
-        _compare(given, program, t, q, v, value)
+        outputs = program.outputs
+        if len(outputs) != 1 or outputs[0].shape != shape:
+            raise RecordingError(f"it gives shape {outputs[0].shape} when recorded")
+        _compare(function, program, t, q, v, value)
     except Exception as error:  # whatever it is, the function itself works
         if began:
             memory.restore()
-        return Law(what, given, None, shape, _reason(error))
-    return Law(what, given, program, shape)
+        return Law(what, function, None, shape, _reason(error))
+    return Law(what, function, program, shape)
 
 
 def _check_memory(memory: Memory) -> None:
@@ -106,12 +108,12 @@ def _check_memory(memory: Memory) -> None:
         raise RecordingError(f"it keeps something of its own between its calls, in {changed}")
 
 
-def _compare(given: Function, program: Program, t: float, q: Floats, v: Floats, value: Floats) -> None:
+def _compare(function: Function, program: Program, t: float, q: Floats, v: Floats, value: Floats) -> None:
     """What is recorded must give the same at the first state, and nearby wherever the function has a value."""
     for k, part in enumerate((0.0, 1e-3, -2e-3)):
         states = t + abs(part), q + part * np.cos(np.arange(len(q))), v + part * np.sin(1.0 + np.arange(len(v)))
         try:
-            wanted = value if not k else numbers(given(states[0], states[1].copy(), states[2].copy()))
+            wanted = value if not k else numbers(function(states[0], states[1].copy(), states[2].copy()))
         except Exception:
             continue
         flat = [np.array([[states[0]]]), states[1][None, :], states[2][None, :]]
@@ -127,11 +129,11 @@ def _reason(error: Exception) -> str:
 
 
 def _check_program(what: str, program: Program, nq: int, nv: int, shape: tuple[int, ...]) -> None:
-    given = [tuple(port.shape) for port in program.inputs]
-    made = [tuple(port.shape) for port in program.outputs]
-    if given != [(), (nq,), (nv,)] or made != [shape]:
+    inputs = [tuple(port.shape) for port in program.inputs]
+    outputs = [tuple(port.shape) for port in program.outputs]
+    if inputs != [(), (nq,), (nv,)] or outputs != [shape]:
         raise ShapeError(
-            f"{what} is a program of {given} to {made}; it must take t (), q ({nq},), v ({nv},) and give {shape}",
-            given=given,
+            f"{what} is a program of {inputs} to {outputs}; it must take t (), q ({nq},), v ({nv},) and give {shape}",
+            given=inputs,
             wanted=shape,
         )

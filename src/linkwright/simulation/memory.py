@@ -21,7 +21,7 @@ class Memory:
     """
 
     def __init__(self, function: Any) -> None:
-        self._kept: dict[int, tuple[Any, dict[Any, Any]]] = {}
+        self._contents: dict[int, tuple[Any, dict[Any, Any]]] = {}
         self._walk(function, 0)
 
     def changed(self) -> str | None:
@@ -48,7 +48,7 @@ class Memory:
                 names.update(before)
 
     def _changes(self) -> Iterator[tuple[Any, dict[Any, Any], str]]:
-        for holder, before in self._kept.values():
+        for holder, before in self._contents.values():
             now = _inside(holder)
             for key in (*before, *(k for k in now if k not in before)):
                 one, other = before.get(key, _NOTHING), now.get(key, _NOTHING)
@@ -58,7 +58,7 @@ class Memory:
                     break
 
     def _walk(self, thing: Any, depth: int) -> None:
-        if depth > _DEPTH or len(self._kept) > _MOST or id(thing) in self._kept:
+        if depth > _DEPTH or len(self._contents) > _MOST or id(thing) in self._contents:
             return
         if isinstance(thing, MethodType | partial):
             for part in _parts(thing):
@@ -71,16 +71,16 @@ class Memory:
             return
         inside = _inside(thing)
         if not isinstance(thing, tuple):
-            self._kept[id(thing)] = thing, inside
+            self._contents[id(thing)] = thing, inside
         if not isinstance(thing, np.ndarray):
             for value in inside.values():
                 self._walk(value, depth + 1)
 
     def _walk_function(self, function: FunctionType, depth: int) -> None:
         names = _Names(function)
-        if (function.__module__ or "").split(".")[0] in ("linkwright", "numpy") or id(function) in self._kept:
+        if (function.__module__ or "").split(".")[0] in ("linkwright", "numpy") or id(function) in self._contents:
             return
-        self._kept[id(function)] = names, _inside(names)
+        self._contents[id(function)] = names, _inside(names)
         for thing in (*(function.__closure__ or ()), *(function.__defaults__ or ()), *_inside(names).values()):
             self._walk(thing, depth + 1)
         for thing in (function.__kwdefaults__ or {}, function.__dict__):

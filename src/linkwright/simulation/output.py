@@ -20,7 +20,7 @@ class Output(Protocol):
     def last(self, row: Rows) -> None:
         """The point at which the run ends before its time."""
 
-    def restore(self, kept: Rows) -> None:
+    def restore(self, rows: Rows) -> None:
         """Go on after these rows."""
 
     @property
@@ -32,19 +32,19 @@ class _Grows:
     """What is kept grows as it comes."""
 
     def __init__(self, start: Rows, *room: int) -> None:
-        self._kept = Growing(start.q.shape[1], start.v.shape[1], *room)
+        self._rows = Growing(start.q.shape[1], start.v.shape[1], *room)
 
     def last(self, row: Rows) -> None:
-        if not len(self._kept) or row.t[0] > self.rows.t[-1]:
-            self._kept.append(row)
+        if not len(self._rows) or row.t[0] > self.rows.t[-1]:
+            self._rows.append(row)
 
-    def restore(self, kept: Rows) -> None:
-        self._kept.clear()
-        self._kept.append(kept)
+    def restore(self, rows: Rows) -> None:
+        self._rows.clear()
+        self._rows.append(rows)
 
     @property
     def rows(self) -> Rows:
-        return self._kept.rows
+        return self._rows.rows
 
 
 class EveryStep(_Grows):
@@ -52,10 +52,10 @@ class EveryStep(_Grows):
 
     def __init__(self, start: Rows) -> None:
         super().__init__(start)
-        self._kept.append(start)
+        self._rows.append(start)
 
     def take(self, engine: Engine, rows: Rows) -> None:
-        self._kept.append(rows[1:])
+        self._rows.append(rows[1:])
 
 
 class Table:
@@ -72,8 +72,8 @@ class Table:
             self._table.put(slice(self._count, self._count + 1), row)
             self._count += 1
 
-    def restore(self, kept: Rows) -> None:
-        self._count = len(kept)
+    def restore(self, rows: Rows) -> None:
+        self._count = len(rows)
 
     @property
     def rows(self) -> Rows:
@@ -87,30 +87,30 @@ class AtTimes(_Grows):
         super().__init__(start, max(len(times), 1))
         self._times = times
         if len(times) and times[0] <= start.t[0]:
-            self._kept.append(start)
+            self._rows.append(start)
 
     def take(self, engine: Engine, rows: Rows) -> None:
-        done = len(self._kept)
+        done = len(self._rows)
         wanted = self._times[done : np.searchsorted(self._times, rows.t[-1], side="right")]
         if not len(wanted):
             return
         step = np.clip(np.searchsorted(rows.t, wanted, side="right") - 1, 0, len(rows) - 1)
         exact = rows.t[step] == wanted
-        found = Rows.empty(len(wanted), rows.q.shape[1], rows.v.shape[1])
-        found.put(exact, rows[step[exact]])
-        rest = np.flatnonzero(~exact)
-        if len(rest):
-            at = step[rest]
-            theta = (wanted[rest] - rows.t[at]) / (rows.t[at + 1] - rows.t[at])
-            found.put(rest, engine.between(rows, at, theta))
-            found.t[rest] = wanted[rest]
-        self._kept.append(found)
+        states = Rows.empty(len(wanted), rows.q.shape[1], rows.v.shape[1])
+        states.put(exact, rows[step[exact]])
+        inner = np.flatnonzero(~exact)
+        if len(inner):
+            at = step[inner]
+            theta = (wanted[inner] - rows.t[at]) / (rows.t[at + 1] - rows.t[at])
+            states.put(inner, engine.between(rows, at, theta))
+            states.t[inner] = wanted[inner]
+        self._rows.append(states)
 
     def until(self, engine: Engine, rows: Rows, end: float) -> None:
         """The times within the last of these steps, up to where an event ended the run."""
-        done = len(self._kept)
+        done = len(self._rows)
         wanted = self._times[done : np.searchsorted(self._times, end, side="left")]
         if len(wanted):
             step = np.full(len(wanted), len(rows) - 2)
-            found = engine.between(rows, step, (wanted - rows.t[-2]) / (rows.t[-1] - rows.t[-2]))
-            self._kept.append(Rows(wanted.copy(), found.q, found.v, found.a))
+            states = engine.between(rows, step, (wanted - rows.t[-2]) / (rows.t[-1] - rows.t[-2]))
+            self._rows.append(Rows(wanted.copy(), states.q, states.v, states.a))

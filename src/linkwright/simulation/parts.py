@@ -129,7 +129,7 @@ class Parts:
         assert tau is not None
         self._run(b, self.dynamics, [seat.a], q=seat.q, v=seat.v, tau=tau, t=seat.t)
 
-    def settle(self, b: Composer, q: Ref, v: Ref) -> tuple[Ref, Ref] | None:
+    def project(self, b: Composer, q: Ref, v: Ref) -> tuple[Ref, Ref] | None:
         """The nearest state that can be, into the seat: Euler parameters of unit length, constraints met.
 
         With constraints, their residual before the last round, and the rounds.

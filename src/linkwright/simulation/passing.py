@@ -76,9 +76,9 @@ class Passing:
         with np.errstate(all="ignore"):  # what becomes of it is looked at
             slopes = [s.slope(t, start.q[0], start.v[0])]
             for row, c in zip(METHOD.a[1:], METHOD.c[1:], strict=True):
-                q, v, _, _ = s.settled(t + c * h, *advanced(start, row, slopes, h))
+                q, v, _, _ = s.projected(t + c * h, *advanced(start, row, slopes, h))
                 slopes.append(s.slope(t + c * h, q, v))
-            q, v, residual, _ = s.settled(t_end, *advanced(start, METHOD.b, slopes, h))
+            q, v, residual, _ = s.projected(t_end, *advanced(start, METHOD.b, slopes, h))
             v = s.conserved(start, q, v)
             a = s.slope(t_end, q, v)[1]
         self.evaluations += METHOD.stages + 1

@@ -23,7 +23,6 @@ from linkwright.kernels.cuda.device_kernel import DeviceKernel
 from linkwright.kernels.cuda.homes import Home, home_of
 from linkwright.kernels.cuda.march_kernel import MarchKernel, Walked
 from linkwright.kernels.interpret import torch_function
-from linkwright.kernels.kernel import Signature
 from linkwright.kernels.libraries import library, on_device
 from linkwright.kernels.signature import Signature
 from linkwright.model import Mechanism
@@ -52,10 +51,10 @@ _PROGRAMS = 16  # whose code a mechanism keeps
 _PRECISIONS = ("float64", "float32")
 
 
-def rollout_in_kind(plain: Callable[..., Rollout], mech: Mechanism, **given: Any) -> Rollout:
+def rollout_in_kind(plain: Callable[..., Rollout], mech: Mechanism, **arguments: Any) -> Rollout:
     """The rollout of q0, v0, tau and parameters, some of them another library's; `plain` is that of NumPy arrays."""
-    arrays = {name: given[name] for name in ("q0", "v0", "tau") if given.get(name) is not None}
-    arrays |= {f"parameter {name!r}": value for name, value in (given.get("parameters") or {}).items()}
+    arrays = {name: arguments[name] for name in ("q0", "v0", "tau") if arguments.get(name) is not None}
+    arrays |= {f"parameter {name!r}": value for name, value in (arguments.get("parameters") or {}).items()}
     arrays = {name: value for name, value in arrays.items() if not callable(value) or library(value)}
     kinds = foreign.check("rollout", arrays)
     values = list(arrays.values())
@@ -64,16 +63,16 @@ def rollout_in_kind(plain: Callable[..., Rollout], mech: Mechanism, **given: Any
             "rollout: motions are not differentiated; give q0.detach() and the like, or call it inside torch.no_grad()"
         )
     if any(map(on_device, values)):
-        return _on_device(mech, arrays, **given)
+        return _on_device(mech, arrays, **arguments)
     back = foreign.in_kind(next(a for a in values if library(a)), values)
     for name in ("q0", "v0", "tau"):
-        given[name] = foreign.as_numpy(given[name])
-    if given.get("parameters"):
-        given["parameters"] = {name: foreign.as_numpy(value) for name, value in given["parameters"].items()}
-    found = plain(mech, **given)
+        arguments[name] = foreign.as_numpy(arguments[name])
+    if arguments.get("parameters"):
+        arguments["parameters"] = {name: foreign.as_numpy(value) for name, value in arguments["parameters"].items()}
+    motions = plain(mech, **arguments)
     names = ("q", "v", "a", "y", "final_q", "final_v")
-    changed: dict[str, Any] = {n: None if getattr(found, n) is None else back(getattr(found, n)) for n in names}
-    return replace(found, **changed)
+    changed: dict[str, Any] = {n: None if getattr(motions, n) is None else back(getattr(motions, n)) for n in names}
+    return replace(motions, **changed)
 
 
 def _on_device(
@@ -183,35 +182,37 @@ class _State:
             raise DtypeError(text, given=type(value).__name__, wanted=f"{self.precision} on the GPU")
         self.arrays[name] = cupy().full((), float(value), self.precision)
 
-    def _spread(self, name: str, shape: Shape, told: str) -> Any:
+    def _spread(self, name: str, shape: Shape, shapes: str) -> Any:
         array = self.arrays[name]
         try:
             np.broadcast_shapes(array.shape, shape)
             return cupy().ascontiguousarray(cupy().broadcast_to(array, shape))
         except ValueError:
-            raise ShapeError(f"{name} has shape {array.shape}; give {told}", given=array.shape, wanted=shape) from None
+            raise ShapeError(
+                f"{name} has shape {array.shape}; give {shapes}", given=array.shape, wanted=shape
+            ) from None
 
     def places(self, steps: int, law: Program | None, free: Sequence[str]) -> None:
         """What is given with every step: forces and parameters, where there are any."""
         cp, shape, nv = cupy(), self.shape, self.mech.nv
         self.sequence = False
-        self.given: list[Walked] = []
+        self.constant: list[Walked] = []
         self.firsts: list[Any] = []  # what the first states are given
         if law is None:
             tau = self.arrays.get("tau")
             if tau is None:
                 tau = cp.zeros(nv, self.precision)
-            told = f"({nv},), {(*shape, nv)}, or for every step {(*shape, steps, nv)}"
+            shapes = f"({nv},), {(*shape, nv)}, or for every step {(*shape, steps, nv)}"
             self.sequence = tau.ndim == len(shape) + 2 and tau.shape[-2] == steps
             self.arrays["tau"] = tau
             if tau.shape == (nv,) or (self.sequence and tau.size == steps * nv and tau.shape[-1] == nv):
                 same = cp.ascontiguousarray(tau)
                 self._give(same, 0, nv if self.sequence else 0, same.reshape(-1)[:nv])
             elif self.sequence:
-                forces = self._spread("tau", (*shape, steps, nv), told)
+                forces = self._spread("tau", (*shape, steps, nv), shapes)
                 self._give(forces, steps * nv, nv, forces.reshape(self.count, steps, nv)[:, 0])
             else:
-                forces = self._spread("tau", (*shape, nv), told)
+                forces = self._spread("tau", (*shape, nv), shapes)
                 self._give(forces, nv, 0, forces.reshape(self.count, nv))
         if free:
             p = cp.empty((self.count, len(free)), self.precision)
@@ -220,7 +221,7 @@ class _State:
             self._give(p, len(free), 0, p)
 
     def _give(self, array: Any, state: int, row: int, first: Any) -> None:
-        self.given.append(Walked(array, state, row))
+        self.constant.append(Walked(array, state, row))
         self.firsts.append(first)
 
     def begin(self, code: _Code, t_start: float) -> None:
@@ -287,15 +288,15 @@ class _Store:
         done, k = 0, 0
         while k + 1 < len(self.at):
             rows = self._rows_at_once(most, len(self.at) - 1 - k)
-            goal, kept, spare = int(self.at[k + rows]), *self._kept(k + 1, k + 1 + rows)
+            goal, targets, spare = int(self.at[k + rows]), *self._targets(k + 1, k + 1 + rows)
             while done < goal:
                 calls = min(goal - done, most if rows == 1 else goal - done)
-                here = kept if done + calls == goal else [None] * 4
-                given = [x._replace(array=_later(x, done)) for x in state.given]
+                here = targets if done + calls == goal else [None] * 4
+                inputs = [x._replace(array=_later(x, done)) for x in state.constant]
                 now = [Walked(state.now[name], self.widths.get(name, 1)) for name in "qvan"]
                 every = self.every if calls > self.every else calls
                 last = [state.now[name] for name in "qvan"]
-                code.march([*now, settings, *given], last, here, state.count, calls, every)
+                code.march([*now, settings, *inputs], last, here, state.count, calls, every)
                 done += calls
             if self.function is not None:
                 self._evaluate(k + 1, t_start + dt * self.at[k + 1 : k + 1 + rows], *spare)
@@ -308,7 +309,7 @@ class _Store:
             rows = min(rows, max(1, _ROOM // max(size, 1)))
         return min(rows, left)
 
-    def _kept(self, first: int, last: int) -> tuple[list[Walked | None], list[Any]]:
+    def _targets(self, first: int, last: int) -> tuple[list[Walked | None], list[Any]]:
         """Where a launch stores q, v, a and the number of steps; and q and v, where a function needs them."""
         count, spare = self.state.count, []
         if self.function is not None:
@@ -317,8 +318,8 @@ class _Store:
                 shape = (count, last - first, n) if self.home.dense else (last - first, count, n)
                 spare.append(cupy().empty(shape, self.state.precision))
             return [*(self._walked(x) for x in spare), None, None], spare
-        found = [self._walked(self.rows(n, first, last)) if n in self.arrays else None for n in KEPT]
-        return [*found, None], []
+        walked = [self._walked(self.rows(n, first, last)) if n in self.arrays else None for n in KEPT]
+        return [*walked, None], []
 
     def _walked(self, array: Any) -> Walked:
         steps = [s // self.number for s in array.strides]
@@ -348,9 +349,9 @@ class _Store:
         return Rollout(t_start + dt * self.at, q, v, a, y, *final)
 
 
-def _later(given: Walked, call: int) -> Any:
+def _later(walked: Walked, call: int) -> Any:
     """An array with a row for every call, from a call on; others as they are."""
-    if not given.row:
-        return given.array
-    flat = given.array.reshape(-1)
-    return flat[call * given.row :]
+    if not walked.row:
+        return walked.array
+    flat = walked.array.reshape(-1)
+    return flat[call * walked.row :]

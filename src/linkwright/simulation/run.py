@@ -93,11 +93,11 @@ class Run:
             standing = self.keeper.read(self.mech.nq, self.mech.nv)
             wrong = fault(standing, self.settings, [watch.name for watch in self.watches])
             if wrong is not None:
-                raise FormatError(f"{wrong}; leave resume out to begin anew", file=path)
+                raise FormatError(f"{wrong}; leave resume out to start anew", file=path)
             try:
                 self.engine.restore(standing.engine, standing.rows)
             except (LookupError, ValueError) as error:
-                text = "does not fit together with itself; leave resume out to begin anew"
+                text = "has parts that contradict each other; leave resume out to start anew"
                 raise FormatError(text, file=path) from error
             self.engine.work = standing.work
             self.output.restore(standing.rows)
@@ -121,7 +121,7 @@ class Run:
         if self.law is None:
             tau = "none" if self.tau is None else digest_of(self.tau)
         else:
-            tau = _told(self.law)
+            tau = _identity(self.law)
         return {
             "model": self.model,
             "method": s.method,
@@ -135,7 +135,7 @@ class Run:
             "times": None if s.times is None else digest_of(s.times),
             "q0 or v0": digest_of(*self.initial),
             "tau": tau,
-            "events": [[w.name, w.event.terminal, w.event.direction, _told(w.law)] for w in self.watches],
+            "events": [[w.name, w.event.terminal, w.event.direction, _identity(w.law)] for w in self.watches],
         }
 
     # -- going on ---------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class Run:
     def _take(self, rows: Rows) -> Status | None:
         """Keep what is to be kept of these points; the status, if an event ends the run among them."""
         try:
-            found, last, notes = self._met(rows)
+            crossings, last, notes = self._met(rows)
         except (LawFailed, EventFailed) as error:
             good = int(np.searchsorted(rows.t, error.time))  # the points before it are kept
             stop = self._take(rows[:good]) if 0 < good < len(rows) else None
@@ -240,7 +240,7 @@ class Run:
         if last is not None:
             rows = rows[: last.step + 1]
         self.output.take(self.engine, rows)
-        self.occurrences += [Occurrence(m.watch.name, m.time, m.point.q[0], m.point.v[0]) for m in found]
+        self.occurrences += [Occurrence(m.watch.name, m.time, m.point.q[0], m.point.v[0]) for m in crossings]
         if last is None:
             return None
         if isinstance(self.output, AtTimes):
@@ -259,6 +259,6 @@ class Run:
         return Status(True, f"event {name!r} ended the run at t = {t:.9g} s", "event", t, name)
 
 
-def _told(law: Law) -> str:
+def _identity(law: Law) -> str:
     """What tells a law from another; those in Python are all alike."""
     return "a Python function" if law.program is None else law.program.digest

@@ -49,7 +49,7 @@ class Slopes:
         (n,) before the last round."""
         force: dict[str, Floats] = {}
         if self.law is not None:
-            states = [self.settled(float(t[k]), q[k], v[k])[:2] for k in range(len(q))]
+            states = [self.projected(float(t[k]), q[k], v[k])[:2] for k in range(len(q))]
             q, v = (np.stack(x) for x in zip(*states, strict=True))
             force["tau"] = np.stack([self.force(float(t[k]), q[k], v[k]) for k in range(len(q))])
         q, v, a, *summary = self.batch(self.kernels.ending(), q=q, v=v, t=t, **force)
@@ -92,11 +92,11 @@ class Slopes:
         rate, a = self._call(self.kernels.slope(), q=q, v=v, t=np.array(t))
         return rate, a
 
-    def settled(self, t: float, q: Floats, v: Floats) -> tuple[Floats, Floats, float, float]:
+    def projected(self, t: float, q: Floats, v: Floats) -> tuple[Floats, Floats, float, float]:
         """The nearest state that can be, the residual of the constraints, and the rounds."""
         if self.plain:
             return q, v, 0.0, 0.0
-        q, v, *summary = self._call(self.kernels.settled(), q=q, v=v, t=np.array(t))
+        q, v, *summary = self._call(self.kernels.projected(), q=q, v=v, t=np.array(t))
         return (q, v, float(summary[0][0]), float(summary[0][1])) if summary else (q, v, 0.0, 0.0)
 
     def conserved(self, start: Rows, q: Floats, v: Floats) -> Floats:

@@ -36,8 +36,8 @@ class Stages:
         for y0, slopes, y in ((self.q, self.rates, q), (self.v, self.accelerations, v)):
             factors = list(row.values())
 
-            def combined(y0: Any, *rest: Any, factors: list[float] = factors) -> Any:
-                return y0 + rest[-1] * weighted(factors, rest[:-1])
+            def combined(y0: Any, *slopes_and_step: Any, factors: list[float] = factors) -> Any:
+                return y0 + slopes_and_step[-1] * weighted(factors, slopes_and_step[:-1])
 
             self.b.each(combined, [y0, *(slopes[j] for j in row)], [self.h], [y])
 
@@ -80,7 +80,7 @@ class Stages:
             b.run(parts.integrate, [self.q, move], [q])
         else:
             self.advance(self.tableau.b, q, v)
-        met = None if parts.plain else parts.settle(b, q, v)
+        met = None if parts.plain else parts.project(b, q, v)
         if parts.conserving:
             parts.conserve(b, self.q, self.v)
         parts.accelerate(b, self.tau)
@@ -105,8 +105,8 @@ class Stages:
         b, seat = self.b, self.parts.seat(self.b)
         sums = [b.number("moved") for _ in range(3)]
 
-        def scaled(raw: Any, y: Any, shifts: Any, *rest: Any) -> Any:
-            e = (y - raw) / _scale(y, y, shifts, *rest)
+        def scaled(raw: Any, y: Any, shifts: Any, *numbers: Any) -> Any:
+            e = (y - raw) / _scale(y, y, shifts, *numbers)
             return e @ e
 
         ends = zip(self.raw, (seat.q, seat.v), self.parts.entries, (tolerances[:2], tolerances[2:]), sums, strict=False)
@@ -195,10 +195,10 @@ def attempt(parts: Parts, tableau: Tableau) -> Program:
         sums.append(stages.moved(settings, tolerances))
     accepted = b.number("accepted")
 
-    def judged(control: Any, settings: Any, h: Any, t_end: Any, *rest: Any) -> Any:
+    def judged(control: Any, settings: Any, h: Any, t_end: Any, *arguments: Any) -> Any:
         size, errors = parts.nq + parts.nv, len(tableau.errors)
-        phi, rounds = (None, 0.0 * h) if met is None else rest[:2]
-        numbers = rest[0 if met is None else 2 :]
+        phi, rounds = (None, 0.0 * h) if met is None else arguments[:2]
+        numbers = arguments[0 if met is None else 2 :]
         there, sums = numbers[: len(GROUPS)], numbers[len(GROUPS) :]
         projection = (phi, rounds, sums[errors] if len(sums) > errors else None)
         return after(tableau, size, control, settings, h, t_end, projection, sums[:errors], there)
@@ -228,8 +228,8 @@ def _errors(
     rows = stages.tableau.errors
     used = sorted({j for row in rows for j in row})
 
-    def scaled(y0: Any, y1: Any, *rest: Any) -> Any:
-        slopes, (shifts, *numbers) = dict(zip(used, rest, strict=False)), rest[len(used) :]
+    def scaled(y0: Any, y1: Any, *arguments: Any) -> Any:
+        slopes, (shifts, *numbers) = dict(zip(used, arguments, strict=False)), arguments[len(used) :]
         scale = _scale(y0, y1, shifts, *numbers)
         sums = []
         for row in rows:
@@ -258,20 +258,20 @@ def ending(parts: Parts) -> Program:
     parts.parameters(b)
     outputs = _state_outputs(b, parts)
     b.copy(t, parts.seat(b).t)
-    met = parts.settle(b, q, v)
+    met = parts.project(b, q, v)
     parts.accelerate(b, tau)
     _copy_seat(b, parts, outputs)
     _summarise(b, met)
     return b.build(single=False)
 
 
-def settled(parts: Parts) -> Program:
+def projected(parts: Parts) -> Program:
     """q, v, t → the nearest q and v that can be; with constraints also their residual and rounds."""
     b = Composer("nearest state")
     q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
     outputs = _state_outputs(b, parts, "qv")
     b.copy(t, parts.seat(b).t)
-    met = parts.settle(b, q, v)
+    met = parts.project(b, q, v)
     _copy_seat(b, parts, outputs)
     _summarise(b, met)
     return b.build(single=False)
@@ -341,8 +341,8 @@ def between(parts: Parts, tableau: Tableau) -> Program:
         stages.stage(row, c)
     used = sorted({0, tableau.stages, *(j for row in tableau.dense for j in row)})
 
-    def terms(y0: Any, y1: Any, *rest: Any) -> Any:
-        *slopes, h = rest
+    def terms(y0: Any, y1: Any, *arguments: Any) -> Any:
+        *slopes, h = arguments
         return tuple(dense_terms(tableau, y0, y1, dict(zip(used, slopes, strict=True)), h))
 
     for y0, y1, slopes, out in (

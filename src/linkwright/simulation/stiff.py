@@ -131,7 +131,7 @@ class Stiff:
             if solver.status == "failed":
                 return None if self._crosses(points) else self._failed()
             dense, t = solver.dense_output(), float(solver.t)
-            point, trouble = self._settled(t, solver.y[:nq].copy(), solver.y[nq:].copy())
+            point, trouble = self._projected(t, solver.y[:nq].copy(), solver.y[nq:].copy())
             if point is None:
                 return None if self._crosses(points) else trouble
             if self._far(point, solver.y):
@@ -183,8 +183,8 @@ class Stiff:
         slope = self.slope(self.time, np.concatenate([self.last.q[0], self.last.v[0]]))
         return Trouble("step underflow" if np.isfinite(slope).all() else "no value", self.time, state=self.last)
 
-    def _settled(self, t: float, q: Floats, v: Floats) -> tuple[Rows | None, Trouble | None]:
-        q, v, phi, rounds = self.slopes.settled(t, q, v)
+    def _projected(self, t: float, q: Floats, v: Floats) -> tuple[Rows | None, Trouble | None]:
+        q, v, phi, rounds = self.slopes.projected(t, q, v)
         self.work.rounds += int(rounds)
         if phi > CLOSED:
             return None, Trouble("constraint cannot be met", self.time, phi, self.last)
@@ -197,14 +197,14 @@ class Stiff:
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         nq = self.slopes.kernels.nq
-        found = Rows.empty(len(step), rows.q.shape[1], rows.v.shape[1])
+        states = Rows.empty(len(step), rows.q.shape[1], rows.v.shape[1])
         t = rows.t[step] + theta * (rows.t[step + 1] - rows.t[step])
         for n, (k, when) in enumerate(zip(step.tolist(), t.tolist(), strict=True)):
             y = self.between_ends[k](when)
-            q, v, _, _ = self.slopes.settled(when, y[:nq].copy(), y[nq:].copy())
-            found.t[n], found.q[n], found.v[n] = when, q, v
-            found.a[n] = self._acceleration(when, q, v)
-        return found
+            q, v, _, _ = self.slopes.projected(when, y[:nq].copy(), y[nq:].copy())
+            states.t[n], states.q[n], states.v[n] = when, q, v
+            states.a[n] = self._acceleration(when, q, v)
+        return states
 
     def state(self) -> EngineState:
         control = first_control(self.time, self.h, self.reached)

@@ -21,10 +21,10 @@ _POINTS = 64  # of one body that are drawn
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """The points of each body that joints, ties and triads are at, and how thick bars between them look right."""
+    """The points of each body where constraints act or frames are, and how thick bars between them look right."""
 
     joined: dict[int, Floats]  # points at which a body is held, ground's too
-    more: dict[int, Floats]  # its other points: triads, and the centre of mass of a body that is held at one point
+    more: dict[int, Floats]  # its other points: frames, and the centre of mass of a body that is held at one point
     size: float  # of the mechanism
     radius: float  # of a bar
     bars: dict[int, list[tuple[Floats, Floats]]] = field(default_factory=dict)
@@ -55,23 +55,23 @@ def skeleton(description: Description, motion: Motion, extent: Floats) -> Skelet
         if len(joined[body]) < 2:
             more[body].append(description.com[body] if description.mass[body] > 0 else np.zeros(3))
 
-    found = np.concatenate(
+    points = np.concatenate(
         [extent, *(motion.places(b, p)[0] for many in (joined, more) for b, p in many.items() if p), np.zeros((0, 3))]
     )
-    size = float(np.linalg.norm(np.ptp(found, axis=0))) if len(found) else 0.0
+    size = float(np.linalg.norm(np.ptp(points, axis=0))) if len(points) else 0.0
     if not size > 0.0:  # everything is at one point: its motion, if any, is all there is to go by
         size = 0.2 * float(np.linalg.norm(np.ptp(motion.origins.reshape(-1, 3), axis=0))) or 1.0
     merged = {b: _distinct(p, 1e-6 * size) for b, p in joined.items()}
-    rest = {b: _apart(_distinct(p, 1e-6 * size), merged[b], 1e-6 * size) for b, p in more.items()}
-    bars = {b: _bars(merged[b] if len(merged[b]) > 1 else np.concatenate([merged[b], rest[b]])) for b in merged}
+    others = {b: _apart(_distinct(p, 1e-6 * size), merged[b], 1e-6 * size) for b, p in more.items()}
+    bars = {b: _bars(merged[b] if len(merged[b]) > 1 else np.concatenate([merged[b], others[b]])) for b in merged}
     bars[GROUND] = []
-    stalks = {b: _stalks(bars[b], rest[b], 1e-6 * size) for b in range(motion.count)}
+    stalks = {b: _stalks(bars[b], others[b], 1e-6 * size) for b in range(motion.count)}
     lengths = [float(np.linalg.norm(q - p)) for pairs in bars.values() for p, q in pairs]
     radius = _THICK * size
     if lengths:
         radius = max(min(radius, _SLIM * float(np.median(lengths))), _LEAST * size)
     crowded = bool(lengths) and 6.0 * radius > float(np.median(lengths))
-    return Skeleton(merged, rest, size, radius, bars, crowded, stalks)
+    return Skeleton(merged, others, size, radius, bars, crowded, stalks)
 
 
 def sticks(skeleton: Skeleton, body: int, color: str) -> list[Part]:
@@ -103,11 +103,11 @@ def body_colors(description: Description) -> Callable[[int], str]:
 
 def _distinct(points: Iterable[Floats], slack: float) -> Floats:
     """Points without those that meet; more than a body can show are not looked at."""
-    kept: list[Floats] = []
+    distinct: list[Floats] = []
     for point in points:
-        if len(kept) < _POINTS and all(float(np.abs(point - other).max()) > slack for other in kept):
-            kept.append(np.asarray(point, dtype=np.float64))
-    return np.array(kept).reshape(-1, 3)
+        if len(distinct) < _POINTS and all(float(np.abs(point - other).max()) > slack for other in distinct):
+            distinct.append(np.asarray(point, dtype=np.float64))
+    return np.array(distinct).reshape(-1, 3)
 
 
 def _apart(points: Floats, others: Floats, slack: float) -> Floats:
@@ -141,10 +141,10 @@ def _bars(points: Floats) -> list[tuple[Floats, Floats]]:
 
 def _stalks(bars: list[tuple[Floats, Floats]], points: Floats, slack: float) -> list[tuple[Floats, Floats]]:
     """From the nearest place on a bar to each point that no bar passes."""
-    found = []
+    stalks = []
     for point in points if bars else ():
         feet = [a + np.clip((point - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0) * (b - a) for a, b in bars]
         foot = min(feet, key=lambda place: float(np.linalg.norm(point - place)))
         if float(np.linalg.norm(point - foot)) > slack:
-            found.append((foot, point))
-    return found
+            stalks.append((foot, point))
+    return stalks

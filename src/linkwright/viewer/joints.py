@@ -1,4 +1,4 @@
-"""How joints and ties look: hubs, rails, balls and crosses on the two bodies that they join."""
+"""How joints, rods and point constraints look: hubs, rails, balls and crosses on the two bodies that they join."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Glyph:
     mover: Place
     color: str  # of the mover
     unit: float  # the radius of a bar
-    reach: tuple[float, float]  # how far the mover comes along the base's h axis
+    reach: tuple[float, float]  # how far the mover comes along the base's joint axis (z)
     across: float  # and how far from that axis
 
     def rail(self, beyond: float) -> tuple[Floats, float]:
@@ -37,14 +37,14 @@ class Glyph:
 def joint_parts(
     description: Description, motion: Motion, unit: float, color: Callable[[int], str]
 ) -> list[tuple[int, Part]]:
-    """The parts of every joint and tie between bodies that are drawn, each with its body."""
-    found: list[tuple[int, Part]] = []
+    """The parts of every joint, rod and point constraint between bodies that are drawn, each with its body."""
+    placed: list[tuple[int, Part]] = []
     for k in range(description.nj):
         draw = GLYPHS.get(description.kind_of(k).name)
         base, mover = joint_sides(description, k)
         if draw is not None and max(base.body, mover.body) < motion.count:
             on_base, on_mover = draw(_glyph(motion, base, mover, unit, color))
-            found += [(base.body, part) for part in on_base] + [(mover.body, part) for part in on_mover]
+            placed += [(base.body, part) for part in on_base] + [(mover.body, part) for part in on_mover]
     for tie in description.ties:
         if not isinstance(tie, PointOnLine | PointOnPlane):
             continue
@@ -53,11 +53,11 @@ def joint_parts(
         if max(base.body, mover.body) < motion.count:
             glyph = _glyph(motion, base, mover, unit, color)
             parts = _plate(glyph) if isinstance(tie, PointOnPlane) else [_track(glyph, 0.45)]
-            found += [(base.body, part) for part in parts]
-            found.append((mover.body, solid("sphere", 1.5 * unit, mover.p, mover.r, STEEL)))
+            placed += [(base.body, part) for part in parts]
+            placed.append((mover.body, solid("sphere", 1.5 * unit, mover.p, mover.r, STEEL)))
     for end in (end for _, *ends in stretched(description, motion.count) for end in ends):
-        found.append((end.body, solid("sphere", unit, end.p, end.r, STEEL)))
-    return found
+        placed.append((end.body, solid("sphere", unit, end.p, end.r, STEEL)))
+    return placed
 
 
 def stretched(description: Description, drawn: int) -> Iterator[tuple[Rod | PointForce, Place, Place]]:
@@ -71,7 +71,7 @@ def stretched(description: Description, drawn: int) -> Iterator[tuple[Rod | Poin
 
 def anchors(description: Description, motion: Motion, unit: float) -> list[Floats]:
     """Points of ground that joints are at, for the posts that carry them: both ends of a rail."""
-    found = []
+    points = []
     for k in range(description.nj):
         base, mover = joint_sides(description, k)
         kind = description.kind_of(k).name
@@ -79,11 +79,11 @@ def anchors(description: Description, motion: Motion, unit: float) -> list[Float
             continue
         if kind in ("prismatic", "cylindrical", "screw"):
             at, length = _glyph(motion, base, mover, unit, lambda body: "").rail(6.5 * unit)
-            found += [at + s * 0.5 * length * base.r[:, 2] for s in (-1, 1)]
+            points += [at + s * 0.5 * length * base.r[:, 2] for s in (-1, 1)]
         elif kind != "planar":
-            found.append(base.p)
-    found += [end.p for _, *ends in stretched(description, motion.count) for end in ends if end.body == GROUND]
-    return found
+            points.append(base.p)
+    points += [end.p for _, *ends in stretched(description, motion.count) for end in ends if end.body == GROUND]
+    return points
 
 
 def joint_sides(description: Description, joint: int) -> tuple[Place, Place]:

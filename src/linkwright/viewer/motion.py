@@ -54,8 +54,8 @@ class Motion:
         points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
         if body < 0:
             return np.broadcast_to(points, (len(self.origins), *points.shape))
-        found: Floats = self.origins[:, body, None, :] + points @ self.turns[:, body].transpose(0, 2, 1)
-        return found
+        places: Floats = self.origins[:, body, None, :] + points @ self.turns[:, body].transpose(0, 2, 1)
+        return places
 
     def directions(self, body: int, direction: Any) -> Floats:
         """How a direction that is fixed to a body points (S, 3)."""

@@ -41,8 +41,8 @@ class Part:
 def corners(part: Part) -> Floats:
     """The corners (8, 3) of the box around a part, in its body's axes."""
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    found: Floats = part.at + (signs * part.half()) @ part.turn.T
-    return found
+    points: Floats = part.at + (signs * part.half()) @ part.turn.T
+    return points
 
 
 def bar(a: Any, b: Any, radius: float, color: str, *, kind: str = "capsule", layer: str = "body") -> Part:

@@ -71,12 +71,16 @@ def scene(
     for body, part in glyphs:
         if body in shapes and part.color == color_of(body):
             continue  # and its shape is its slider
-        own = body in sliders and part.color == color_of(body) and not bones.bars[body]
-        parts[body].append(replace(part, layer="body") if own else part)
+        is_slider = body in sliders and part.color == color_of(body) and not bones.bars[body]
+        parts[body].append(replace(part, layer="body") if is_slider else part)
 
     view = view_of(motion, _first_points(motion, parts, meshes), description.gravity)
     reach = np.concatenate(
-        [motion.places(body, _hull(found, meshes)).reshape(-1, 3) for body, found in parts.items() if found]
+        [
+            motion.places(body, _hull(body_parts, meshes)).reshape(-1, 3)
+            for body, body_parts in parts.items()
+            if body_parts
+        ]
         or [np.zeros((1, 3))]
     )
     origin, half = box(reach, view.axes)
@@ -139,7 +143,7 @@ def scene(
 
 def _shapes(description: Description, motion: Motion, meshes: list[Mesh], remarks: list[str]) -> dict[int, list[Part]]:
     """The shapes of the model on their bodies. A mesh that cannot be drawn leaves a remark, and sticks."""
-    found: dict[int, list[Part]] = {}
+    shapes: dict[int, list[Part]] = {}
     known: dict[str, int | FormatError] = {}
     color_of = body_colors(description)
     for shape in description.shapes:
@@ -159,8 +163,8 @@ def _shapes(description: Description, motion: Motion, meshes: list[Mesh], remark
                 continue
             mesh = entry
         color = shape.color or color_of(at.body)
-        found.setdefault(at.body, []).append(Part(shape.kind, size, at.p, at.r, color, "body", mesh))
-    return found
+        shapes.setdefault(at.body, []).append(Part(shape.kind, size, at.p, at.r, color, "body", mesh))
+    return shapes
 
 
 def _mesh(folder: str, file: str, meshes: list[Mesh]) -> int | FormatError:
@@ -186,14 +190,14 @@ def _bounds(part: Part, meshes: list[Mesh]) -> Floats:
 
 def _hull(parts: list[Part], meshes: list[Mesh]) -> Floats:
     """The corners (8, 3) of the box around all parts of a body, in its axes."""
-    found = np.concatenate([_bounds(part, meshes) for part in parts])
-    low, high = found.min(axis=0), found.max(axis=0)
+    points = np.concatenate([_bounds(part, meshes) for part in parts])
+    low, high = points.min(axis=0), points.max(axis=0)
     return corners(Part("box", tuple(high - low), 0.5 * (low + high), np.eye(3), ""))
 
 
 def _first_points(motion: Motion, parts: dict[int, list[Part]], meshes: list[Mesh]) -> Floats:
-    found = [motion.places(body, _bounds(part, meshes))[0] for body, many in parts.items() for part in many]
-    return np.concatenate(found or [np.zeros((1, 3))])
+    points = [motion.places(body, _bounds(part, meshes))[0] for body, many in parts.items() for part in many]
+    return np.concatenate(points or [np.zeros((1, 3))])
 
 
 def _floor(view: View, middle: Floats, half: Floats, bones: Skeleton) -> Floats:
@@ -205,7 +209,7 @@ def _floor(view: View, middle: Floats, half: Floats, bones: Skeleton) -> Floats:
 
 def _posts(points: list[Floats], floor: Floats, view: View, bones: Skeleton, color: str) -> list[Part]:
     """What carries ground's joints: posts on the board behind a planar mechanism, short stands elsewhere."""
-    unit, found = bones.radius, []
+    unit, posts = bones.radius, []
     down = -view.axes[2] if view.planar else -view.axes[1]
     for point in points:
         deep = float((floor - point) @ down)
@@ -213,17 +217,17 @@ def _posts(points: list[Floats], floor: Floats, view: View, bones: Skeleton, col
             continue
         length = deep if view.planar or deep < 0.6 * bones.size else 4.0 * unit
         end = point + length * down
-        found.append(bar(point, end, 0.8 * unit, color, kind="cylinder", layer="joint"))
+        posts.append(bar(point, end, 0.8 * unit, color, kind="cylinder", layer="joint"))
         foot = end - 0.3 * unit * down
-        found.append(solid("cylinder", (2.8 * unit, 0.6 * unit), foot, along(down), color))
-    return found
+        posts.append(solid("cylinder", (2.8 * unit, 0.6 * unit), foot, along(down), color))
+    return posts
 
 
 def _triads(description: Description, drawn: int, remarks: list[str]) -> list[dict[str, Any]]:
     frames = description.frames
     rows = [k for k, body in enumerate(frames.body.tolist()) if body < drawn]
     if len(rows) > MAX_TRIADS:
-        remarks.append(f"{MAX_TRIADS} of {counted(len(rows), 'triad')} are drawn")
+        remarks.append(f"{MAX_TRIADS} of {counted(len(rows), 'frame')} are drawn")
     return [
         {
             "name": frames.names[k],
@@ -247,15 +251,15 @@ def _links(description: Description, drawn: int) -> list[dict[str, Any]]:
 
 
 def _traces(description: Description, drawn: int) -> list[dict[str, Any]]:
-    found = []
+    entries = []
     color_of = body_colors(description)
     for trace in description.traces:
         at = place(description, trace.place)
         if 0 <= at.body < drawn:
             color = trace.color or color_of(at.body)
             entry = {"name": trace.name, "place": trace.place, "body": at.body, "at": _row(at.p), "color": color}
-            found.append(entry)
-    return found
+            entries.append(entry)
+    return entries
 
 
 def _part(part: Part) -> dict[str, Any]:
@@ -266,16 +270,16 @@ def _part(part: Part) -> dict[str, Any]:
     return entry
 
 
-def _at(kept: Floats, time: Any, series: Any) -> Any:
+def _at(times: Floats, time: Any, series: Any) -> Any:
     """A series (3, T) at the time points that the page keeps; what is not finite there is a gap."""
-    rows = np.searchsorted(np.asarray(time), kept)
+    rows = np.searchsorted(np.asarray(time), times)
     return np.asarray(series)[:, np.minimum(rows, np.shape(series)[1] - 1)]
 
 
-def _sheet(kept: Floats, time: Any, heading: str, unit: str, values: Any) -> dict[str, Any]:
+def _sheet(times: Floats, time: Any, heading: str, unit: str, values: Any) -> dict[str, Any]:
     """What one chart shows of a load: a number, or three components one after another, at every kept time point."""
     single = np.ndim(values) == 1
-    rows = _at(kept, time, np.atleast_2d(values))
+    rows = _at(times, time, np.atleast_2d(values))
     return {"heading": heading, "unit": unit, "single": single, "values": _packed(rows.T, "<f4")}
 
 

@@ -206,7 +206,7 @@ class _Run:
                 self._look(k)
                 self._repeat(k)
         except KeyboardInterrupt:
-            status = interrupted(k * self.loop.period, kept=None)
+            status = interrupted(k * self.loop.period, resumable=None)
             self._repeat(k)
         return self._result(k + 1, status)
 
