@@ -96,10 +96,10 @@ def semantics(mech: lw.Mechanism) -> dict[str, Any]:
     q_bar, v_bar = bar.project(np.broadcast_to(bar.assemble(), (CHECKED, bar.nq)), v[:, : bar.nv])
     cases: dict[str, tuple[Any, ...]] = {
         "constant": (mech, q, v, tau, {}),
-        "samples": (mech, q, v, tau, {"sampling": lw.Sampling(every=7, outputs=("q", "v", "a"))}),
+        "samples": (mech, q, v, tau, {"samples": lw.Samples(every=7, outputs=("q", "v", "a"))}),
         "sequence": (mech, q, v, sequence, {}),
         "law": (mech, q, v, lambda t, q, v: -v - 3.0 * np.sin(q + t), {}),
-        "outputs": (mech, q, v, tau, {"sampling": lw.Sampling(every=5, outputs=lambda t, q, v: q[:3] * t + v[:3])}),
+        "outputs": (mech, q, v, tau, {"samples": lw.Samples(every=5, outputs=lambda t, q, v: q[:3] * t + v[:3])}),
         "blown up": (mech, q_bad, v, tau, {}),
         "four-bar": (bar, np.asarray(q_bar), np.asarray(v_bar), None, {}),
     }
@@ -144,13 +144,13 @@ def ours(mech: lw.Mechanism, method: str, precision: str, note: Callable[..., No
         q, v, tau = (cp.asarray(x.astype(precision)) for x in host)
         began = time.perf_counter()
         got = lw.rollout(
-            mech, q[:CHECKED], v[:CHECKED], DT, 100, tau[:CHECKED], method=method, sampling=lw.Sampling(every=100)
+            mech, q[:CHECKED], v[:CHECKED], DT, 100, tau[:CHECKED], method=method, samples=lw.Samples(every=100)
         )
         wait()
         compiled = {"first call": time.perf_counter() - began} if first else {}
         few = [x[:CHECKED].astype(precision).astype(np.float64) for x in host]
         wanted = lw.rollout(
-            mech, few[0], few[1], DT, 100, few[2], method=method, sampling=lw.Sampling(every=100)
+            mech, few[0], few[1], DT, 100, few[2], method=method, samples=lw.Samples(every=100)
         ).final_q
         error = float(np.abs(got.final_q.get() - wanted).max())
         how, size = f"{method} {precision}", (count, steps)
@@ -205,7 +205,7 @@ def mujoco_rollout(mech: lw.Mechanism, note: Callable[..., None]) -> None:
                 steps,
                 tau[:CHECKED],
                 method=method,
-                sampling=lw.Sampling(every=steps),
+                samples=lw.Samples(every=steps),
             )
             error = float(np.abs(states[:CHECKED, -1, 1 : 1 + mech.nv] - ended.final_q).max())
             who, where = f"mujoco.rollout {mujoco.__version__}", f"CPU, {cores} threads"
@@ -235,7 +235,7 @@ def mjx_rollout(mech: lw.Mechanism, method: str, note: Callable[..., None]) -> N
             compiled = time.perf_counter() - began
             few = [x[:CHECKED] for x in host]
             wanted = lw.rollout(
-                mech, few[0], few[1], DT, 100, few[2], method=method, sampling=lw.Sampling(every=100)
+                mech, few[0], few[1], DT, 100, few[2], method=method, samples=lw.Samples(every=100)
             ).final_q
             error = float(np.abs(ended[:CHECKED] - wanted).max())
             seconds = timed(partial(finished, many, given), nothing)

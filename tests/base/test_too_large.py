@@ -90,7 +90,7 @@ SIZES = {
     "branching": lambda x: lw.tree(5, x),
     "random tree": lw.random_tree,
     "steps": lambda x: lw.rollout(PENDULUM, ZERO, ZERO, 0.01, x),
-    "every": lambda x: lw.rollout(PENDULUM, ZERO, ZERO, 0.01, 4, sampling=lw.Sampling(every=x)),
+    "every": lambda x: lw.rollout(PENDULUM, ZERO, ZERO, 0.01, 4, samples=lw.Samples(every=x)),
     "a shape": lambda x: lw.record(lambda y: y, (x,)),
 }
 

@@ -57,11 +57,11 @@ def speeds(t, q, v):
         (None, {}),
         (
             RNG.standard_normal((5, 2)),
-            {"method": "semi-implicit-euler", "sampling": lw.Sampling(every=3, outputs=("q", "a"))},
+            {"method": "semi-implicit-euler", "samples": lw.Samples(every=3, outputs=("q", "a"))},
         ),
-        (RNG.standard_normal((5, 7, 2)), {"sampling": lw.Sampling(every=2)}),
-        (RNG.standard_normal((1, 7, 2)), {"sampling": lw.Sampling(outputs="v")}),
-        (spring, {"t_start": 0.3, "sampling": lw.Sampling(every=3, outputs=speeds)}),
+        (RNG.standard_normal((5, 7, 2)), {"samples": lw.Samples(every=2)}),
+        (RNG.standard_normal((1, 7, 2)), {"samples": lw.Samples(outputs="v")}),
+        (spring, {"t_start": 0.3, "samples": lw.Samples(every=3, outputs=speeds)}),
     ],
     ids=["free", "constant", "sequence", "one sequence", "law"],
 )
@@ -77,11 +77,11 @@ def test_motions_come_back_in_the_library_of_their_states(cupy, kind):
         Q[:4].reshape(2, 2, 2),
         V[:4].reshape(2, 2, 2),
         kind=kind,
-        sampling=lw.Sampling(outputs=("q", "v", "a")),
+        samples=lw.Samples(outputs=("q", "v", "a")),
     )
     assert type(found.q) is type(found.final_v) is kind
     agrees(found, wanted)
-    found, wanted = both(cupy, CHAIN, Q, V, kind=kind, sampling=lw.Sampling(outputs=speeds))
+    found, wanted = both(cupy, CHAIN, Q, V, kind=kind, samples=lw.Samples(outputs=speeds))
     agrees(found, wanted)
 
 
@@ -92,7 +92,7 @@ def test_all_steps_are_one_launch(cupy):
 
 def test_long_rollouts_are_cut_into_launches_with_the_same_result(cupy, monkeypatch):
     monkeypatch.setattr(rollout_device, "_ONE", 1.0)  # a launch of one step
-    found, wanted = both(cupy, CHAIN, Q, V, RNG.standard_normal((5, 7, 2)), sampling=lw.Sampling(every=3))
+    found, wanted = both(cupy, CHAIN, Q, V, RNG.standard_normal((5, 7, 2)), samples=lw.Samples(every=3))
     agrees(found, wanted)
     assert len([entry for entry in cupy.log if entry[0] == "launch"]) == 8
 
@@ -101,7 +101,7 @@ def test_large_mechanisms_are_worked_off_in_pieces(cupy, monkeypatch):
     monkeypatch.setattr(program_text, "LOCAL", 0)
     monkeypatch.setattr(device_arrays, "_WORK", 1)
     q, v = RNG.standard_normal((2, 70, 4))
-    agrees(*both(cupy, lw.chain(4), q, v, RNG.standard_normal((70, 7, 4)), sampling=lw.Sampling(every=2)))
+    agrees(*both(cupy, lw.chain(4), q, v, RNG.standard_normal((70, 7, 4)), samples=lw.Samples(every=2)))
     assert len([entry for entry in cupy.log if entry[0] == "launch" and entry[1] == "rk4_march"]) == 2
 
 
@@ -149,7 +149,7 @@ def test_parameters_differ_from_motion_to_motion(cupy):
     q, v = RNG.standard_normal((2, 3, 1))
     given = cupy.asarray(q), cupy.asarray(v)
     found = lw.rollout(
-        mech, *given, 1e-3, 5, parameters={"mass": cupy.asarray(masses)}, sampling=lw.Sampling(outputs=("q",))
+        mech, *given, 1e-3, 5, parameters={"mass": cupy.asarray(masses)}, samples=lw.Samples(outputs=("q",))
     )
     every = lw.rollout(
         mech,
@@ -157,7 +157,7 @@ def test_parameters_differ_from_motion_to_motion(cupy):
         1e-3,
         5,
         parameters={"mass": cupy.asarray(masses)},
-        sampling=lw.Sampling(outputs=("q",)),
+        samples=lw.Samples(outputs=("q",)),
     )
     assert every.q.shape == (3, 6, 1)
     with pytest.raises(NameNotFound, match="no parameter named 'weight'"):
@@ -187,7 +187,7 @@ def test_wrong_options_and_forces_are_told_as_on_the_cpu(cupy):
     with pytest.raises(ModelError, match="dt must be a number greater than zero"):
         lw.rollout(CHAIN, *given, 0.0, 3)
     with pytest.raises(NameNotFound, match="no output named 'w'"):
-        lw.rollout(CHAIN, *given, 1e-3, 3, sampling=lw.Sampling(outputs="w"))
+        lw.rollout(CHAIN, *given, 1e-3, 3, samples=lw.Samples(outputs="w"))
     with pytest.raises(ShapeError, match=r"tau has shape \(4, 2\); give \(2,\), \(5, 2\), or for every step"):
         lw.rollout(CHAIN, *given, 1e-3, 3, cupy.asarray(np.zeros((4, 2))))
 

@@ -35,7 +35,7 @@ def test_each_motion_is_the_one_of_simulate() -> None:
 def test_closed_mechanisms_stay_closed() -> None:
     mech = four_bar()
     q, v = mech.project(np.tile(mech.assemble(), (6, 1)), np.random.default_rng(1).normal(size=(6, 3)))
-    many = lw.rollout(mech, q, v, 5e-3, 100, sampling=lw.Sampling(every=50))
+    many = lw.rollout(mech, q, v, 5e-3, 100, samples=lw.Samples(every=50))
     _, phi = mech.programs.position_correction(many.final_q)
     _, rate = mech.programs.velocity_projection(many.final_q, many.final_v)
     assert np.abs(phi).max() < 1e-10
@@ -46,7 +46,7 @@ def test_samples_are_every_so_many_steps_and_the_last() -> None:
     mech = lw.chain(2)
     q, v = states(mech, 3)
     all_of_them = lw.rollout(mech, q, v, 1e-2, 25)
-    some = lw.rollout(mech, q, v, 1e-2, 25, sampling=lw.Sampling(every=10))
+    some = lw.rollout(mech, q, v, 1e-2, 25, samples=lw.Samples(every=10))
     assert some.time == pytest.approx([0.0, 0.1, 0.2, 0.25])
     assert some.q is not None
     assert all_of_them.q is not None
@@ -57,8 +57,8 @@ def test_samples_are_every_so_many_steps_and_the_last() -> None:
 def test_every_explicit_method_runs(method: str) -> None:
     mech = lw.chain(2)
     q, v = states(mech, 9)
-    fine = lw.rollout(mech, q, v, 1e-4, 1000, sampling=lw.Sampling(every=1000))
-    found = lw.rollout(mech, q, v, 1e-3, 100, method=method, sampling=lw.Sampling(every=100))
+    fine = lw.rollout(mech, q, v, 1e-4, 1000, samples=lw.Samples(every=1000))
+    found = lw.rollout(mech, q, v, 1e-3, 100, method=method, samples=lw.Samples(every=100))
     tolerance = 0.05 if method == "semi-implicit-euler" else 1e-6
     assert found.final_q == pytest.approx(fine.final_q, abs=tolerance)
 
@@ -119,12 +119,12 @@ def test_motions_whose_drivers_go_beyond_reach_are_told() -> None:
 def test_only_what_is_asked_for_is_kept() -> None:
     mech = lw.chain(2)
     q, v = states(mech, 2, 3)
-    found = lw.rollout(mech, q, v, 1e-2, 10, sampling=lw.Sampling(outputs=lambda t, q, v: np.array([t, q[0] * v[1]])))
+    found = lw.rollout(mech, q, v, 1e-2, 10, samples=lw.Samples(outputs=lambda t, q, v: np.array([t, q[0] * v[1]])))
     assert found.q is None
     assert found.y is not None
     assert found.y.shape == (2, 3, 11, 2)
     assert found.y[1, 2, :, 0] == pytest.approx(found.time)
-    full = lw.rollout(mech, q, v, 1e-2, 10, sampling=lw.Sampling(outputs=("q", "v", "a")))
+    full = lw.rollout(mech, q, v, 1e-2, 10, samples=lw.Samples(outputs=("q", "v", "a")))
     assert full.q is not None
     assert full.v is not None
     assert full.a is not None
@@ -137,7 +137,7 @@ def test_only_what_is_asked_for_is_kept() -> None:
 def test_no_motions_at_all_have_laws_too() -> None:
     none = np.zeros((0, 2))
     found = lw.rollout(
-        lw.chain(2), none, none, 1e-2, 5, lambda t, q, v: -v, sampling=lw.Sampling(outputs=lambda t, q, v: q + v)
+        lw.chain(2), none, none, 1e-2, 5, lambda t, q, v: -v, samples=lw.Samples(outputs=lambda t, q, v: q + v)
     )
     assert found.y is not None
     assert found.y.shape == (0, 6, 2)
@@ -174,7 +174,7 @@ def test_bad_arguments_are_named() -> None:
     with pytest.raises(ModelError, match="t_start"):
         lw.rollout(mech, q, v, 1e-2, 10, t_start="a")  # type: ignore[arg-type]
     with pytest.raises(NameNotFound, match="energy"):
-        lw.rollout(mech, q, v, 1e-2, 10, sampling=lw.Sampling(outputs=("energy",)))
+        lw.rollout(mech, q, v, 1e-2, 10, samples=lw.Samples(outputs=("energy",)))
     with pytest.raises(ModelError, match="NumPy syntax"):
         lw.rollout(mech, q, v, 1e-2, 10, lambda t, q, v: v if q[0] > 0 else -v)
 

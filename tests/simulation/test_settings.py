@@ -24,8 +24,8 @@ def test_a_field_that_is_given_as_an_argument_is_refused_with_its_settings_objec
 
 
 @pytest.mark.parametrize("name", ["every", "outputs"])
-def test_fields_of_sampling_are_no_arguments_of_a_rollout(name):
-    with pytest.raises(ArgumentError, match=rf"sampling=lw.Sampling\({name}=...\)"):
+def test_fields_of_samples_are_no_arguments_of_a_rollout(name):
+    with pytest.raises(ArgumentError, match=rf"samples=lw.Samples\({name}=...\)"):
         lw.rollout(MECH, [0.0], [0.0], 0.1, 1, **{name: 1})
 
 

@@ -23,7 +23,7 @@ from linkwright.simulation.control import CLOSED
 from linkwright.simulation.kernels import LANES, Kernels, in_batch
 from linkwright.simulation.laws import law as law_of
 from linkwright.simulation.march import many_steps
-from linkwright.simulation.settings import Sampling, takes_settings
+from linkwright.simulation.settings import Samples, takes_settings
 from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tableaux import METHODS, STIFF, Tableau, tableau_of
 from linkwright.tape.program import Program
@@ -31,7 +31,7 @@ from linkwright.tape.program import Program
 #: Seconds that one call of native code may take: what a person who presses Ctrl-C waits.
 PIECE = 0.2
 KEPT = ("q", "v", "a")
-_FEWER = "take fewer with lw.Sampling(every=...), or choose its outputs"
+_FEWER = "take fewer with lw.Samples(every=...), or choose its outputs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Rollout:
         return output(self)
 
 
-@takes_settings(sampling=Sampling)
+@takes_settings(samples=Samples)
 def rollout(
     mech: Mechanism,
     q0: ArrayLike,
@@ -79,7 +79,7 @@ def rollout(
     method: str = "rk4",
     t_start: float = 0.0,
     parameters: Mapping[str, ArrayLike] | None = None,
-    sampling: Sampling = Sampling(),
+    samples: Samples = Samples(),
 ) -> Rollout:
     """Many motions of one mechanism in steps of one length, as a Rollout.
 
@@ -102,12 +102,12 @@ def rollout(
     parameters: other values of parameters of the model, a number for all motions or an array (...); none by default.
     They are inputs of one compiled program.
 
-    Other arguments: sampling, an `lw.Sampling` (which steps and which arrays are stored).
+    Other arguments: samples, an `lw.Samples` (which steps and which arrays are stored).
 
     A motion that blows up, or whose loops and drivers cannot be closed any more, is NaN from there on, and the others
     continue: see `ok`. States on a GPU, of CuPy, PyTorch or JAX, run there and stay there: see docs/gpu.md. Raises
     NameNotFound for a method, output or parameter that there is not, ShapeError and DtypeError for arrays, ModelError
-    for a law that cannot be compiled, ArgumentError for a field of Sampling that is given as an argument.
+    for a law that cannot be compiled, ArgumentError for a field of Samples that is given as an argument.
 
     >>> import numpy as np, linkwright as lw
     >>> motions = lw.rollout(lw.chain(2), np.zeros((100, 2)), np.ones(2), dt=1e-3, steps=50)
@@ -119,17 +119,17 @@ def rollout(
         from linkwright.simulation.rollout_device import rollout_in_kind
 
         arrays = {"q0": q0, "v0": v0, "tau": tau}
-        options = {"method": method, "t_start": t_start, "parameters": parameters, "sampling": sampling}
+        options = {"method": method, "t_start": t_start, "parameters": parameters, "samples": samples}
         return rollout_in_kind(rollout, mech, **arrays, dt=dt, steps=steps, **options)
-    check(mech, method, steps, sampling.every, dt, t_start)
+    check(mech, method, steps, samples.every, dt, t_start)
     q, v, free = real_array("q0", q0), real_array("v0", v0), _parameters(mech, parameters or {})
     shape = leading_shape(mech, q, v, free)
     q, v = (np.array(np.broadcast_to(x, (*shape, x.shape[-1]))).reshape(-1, x.shape[-1]) for x in (q, v))
     p = np.stack([np.broadcast_to(x, shape).reshape(-1) for x in free.values()], axis=1) if free else None
     law, force, sequence = forces_of(mech, tau, shape, steps, q, v, t_start)
     kernels, tableau = Kernels(mech, law, tuple(parameters or ())), tableau_of(method)
-    names, function = outputs_of(mech, sampling.outputs, q, v, t_start)
-    store = _Store(names, function, len(q), steps, sampling.every, mech)
+    names, function = outputs_of(mech, samples.outputs, q, v, t_start)
+    store = _Store(names, function, len(q), steps, samples.every, mech)
     work = _Work(kernels, tableau, q, v, dt, t_start, p, anew=sequence is not None)
     work.begin(force if sequence is None else sequence[:, 0])
     store.put(0, t_start, work)

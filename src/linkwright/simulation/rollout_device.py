@@ -38,7 +38,7 @@ from linkwright.simulation.rollout import (
     outputs_of,
     samples_of,
 )
-from linkwright.simulation.settings import Sampling
+from linkwright.simulation.settings import Samples
 from linkwright.simulation.tableaux import tableau_of
 from linkwright.tape.program import Program
 
@@ -87,12 +87,12 @@ def _on_device(
     method: str,
     t_start: float,
     parameters: Mapping[str, Any] | None,
-    sampling: Sampling,
+    samples: Samples,
 ) -> Rollout:
-    check(mech, method, steps, sampling.every, dt, t_start)
+    check(mech, method, steps, samples.every, dt, t_start)
     nowhere = np.zeros((0, mech.nq)), np.zeros((0, mech.nv))  # laws are tried where the mechanism is neutral
     law = forces_of(mech, tau, (0,), steps, *nowhere, t_start)[0] if callable(tau) and not library(tau) else None
-    names, function = outputs_of(mech, sampling.outputs, *nowhere, t_start)
+    names, function = outputs_of(mech, samples.outputs, *nowhere, t_start)
     check_parameters(mech, parameters or ())
     leader = next(value for value in arrays.values() if on_device(value))
     with home_of(leader) as home:
@@ -101,7 +101,7 @@ def _on_device(
         state.places(steps, law, [f"parameter {name!r}" for name in free])
         keyed = (None if law is None else law.digest, free, method, state.sequence, state.precision, home.device)
         code = _code(mech, keyed, lambda: _Code(mech, law, free, method, state.sequence, state.precision))
-        store = _Store(home, state, names, function, steps, sampling.every, mech)
+        store = _Store(home, state, names, function, steps, samples.every, mech)
         if state.count:
             state.begin(code, t_start)
             store.first(t_start)
@@ -260,7 +260,7 @@ class _Store:
         except MemoryError as error:
             size = self.number * rows * count * sum(math.prod(s) for s in shapes.values())
             text = f"{rows} samples of {count} motions take {size / GIBIBYTE:.3g} GiB, which GPU {home.device} has not"
-            advice = "take fewer with lw.Sampling(every=...), choose its outputs, or give float32"
+            advice = "take fewer with lw.Samples(every=...), choose its outputs, or give float32"
             raise ModelError(f"{text}; {advice}") from error
 
     def rows(self, name: str, first: int, last: int) -> Any:

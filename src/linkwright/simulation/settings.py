@@ -77,8 +77,8 @@ class Saving:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sampling:
-    """What a rollout stores: `lw.rollout(..., sampling=lw.Sampling(every=10, outputs="q"))`.
+class Samples:
+    """What a rollout stores: `lw.rollout(..., samples=lw.Samples(every=10, outputs="q"))`.
 
     every: how many steps lie between two samples; 1 by default. The first and the last state are always stored.
 
@@ -86,7 +86,7 @@ class Sampling:
     y(t, q, v) in NumPy syntax, whose values alone are stored, as `y`.
 
     >>> import numpy as np, linkwright as lw
-    >>> motions = lw.rollout(lw.chain(1), np.ones((5, 1)), np.zeros(1), 1e-3, 100, sampling=lw.Sampling(every=50))
+    >>> motions = lw.rollout(lw.chain(1), np.ones((5, 1)), np.zeros(1), 1e-3, 100, samples=lw.Samples(every=50))
     >>> motions.q.shape
     (5, 3, 1)
     """

@@ -61,7 +61,7 @@ class Problems:
     def copy(self, file: str) -> Problems:
         """The same problems so far, of a text under another name."""
         problems = Problems(self.text, file)
-        problems._found.update(self._found)
+        problems._faults.update(self._faults)
         return problems
 
     def add(self, at: Span, message: str) -> None:
