@@ -1,5 +1,6 @@
 """The names of `lw.control` are what they say, whatever was imported before."""
 
+import doctest
 import importlib
 import inspect
 import subprocess
@@ -19,6 +20,11 @@ def test_every_name_is_there_with_a_docstring_even_after_its_module(name: str) -
     text = inspect.getdoc(value)
     assert text
     assert text[-1] in ".)`:"
+
+
+@pytest.mark.parametrize("module", sorted(set(public_names(lw.control.__file__).values())))
+def test_examples_in_docstrings_run(module: str) -> None:
+    assert not doctest.testmod(importlib.import_module(module)).failed
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

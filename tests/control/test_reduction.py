@@ -73,5 +73,5 @@ def test_an_order_that_breaks_the_loop_is_refused() -> None:
     design = mixed_sensitivity(**sampled_case())
     with pytest.raises(DesignError, match="not stable"):
         reduce(design.system, 1, loop=design)
-    with pytest.raises(ModelError, match="say to which order"):
+    with pytest.raises(ModelError, match="give an order"):
         reduce(design.system)

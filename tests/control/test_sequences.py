@@ -133,7 +133,7 @@ def test_a_seed_shifts_the_sequence_and_hold_stretches_it() -> None:
 
 
 def test_a_whole_period_of_order_32_is_refused_and_part_of_it_is_not() -> None:
-    with pytest.raises(LinkwrightError, match="say how many you want"):
+    with pytest.raises(LinkwrightError, match="give the number that you want"):
         lw.control.m_sequence(32)
     assert len(lw.control.m_sequence(32, length=1000)) == 1000
     with pytest.raises(LinkwrightError, match="2 to 32, not 33"):

@@ -160,7 +160,7 @@ def _riccati(A: Any, B: Any, C: Any, D: Any, R: Any) -> Any:
             return None
         residual = A.T @ X + X @ A + C.T @ C - feed.T @ gain
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # nearly singular: the closed loop's norm will tell
+            warnings.simplefilter("ignore", RuntimeWarning)  # nearly singular: the closed loop's norm is measured later
             X = X - solve_continuous_lyapunov(closed.T, residual.astype(float))
         X = (X + X.T) / 2
     return X

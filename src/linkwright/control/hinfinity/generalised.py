@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.control.hinfinity.systems import System, balanced, in_hertz, unmapped
+from linkwright.control.hinfinity.systems import System, balanced, in_hertz, invariant_zeros, unmapped
 from linkwright.errors import DesignError, ShapeError
 
 _RANK = 1e-8  # a singular value below so much of the largest counts as zero
@@ -107,15 +107,9 @@ def _axis_zeros(S: System) -> list[float]:
     size = max(float(np.linalg.norm(S.A, 2)) if S.order else 0.0, 1e-300)
     candidates = [0.0, *np.abs(S.poles().imag)]
     if S.order and S.inputs:
-        from scipy.linalg import eigvals  # type: ignore[import-untyped]  # SciPy has no types
-
         # Two random squarings have the true zeros in common; a false one is thrown out by the rank below.
         mix = np.random.default_rng(0).normal(size=(S.inputs, S.outputs))
-        M = np.block([[S.A, S.B], [mix @ S.C, mix @ S.D]])
-        E = np.zeros_like(M)
-        E[: S.order, : S.order] = np.eye(S.order)
-        values = eigvals(M, E)
-        values = values[np.isfinite(values)]
+        values = invariant_zeros(S.A, S.B, mix @ S.C, mix @ S.D)
         candidates += list(np.abs(values.imag[np.abs(values.real) < 1e-4 * np.maximum(np.abs(values), 1e-3 * size)]))
     zeros: list[float] = []
     for w in candidates:

@@ -16,7 +16,7 @@ _LARGEST = 1e12  # a loop gain beyond it, or below its inverse, counts as infini
 
 @dataclass(frozen=True)
 class Margins:
-    """What the loop endures. Of a plant with several inputs the values are the least over the loops, one opened a time.
+    """What the loop endures. Of a plant with several inputs the values are the least over the loops, each cut in turn.
 
     gain_up, gain_down: factors of the loop gain (> 1, < 1) at which it becomes unstable, inf or 0 where none does;
     phase (rad) and delay (s) that may be added; sensitivity = ‖S‖∞ at the plant's input (1/it is the distance from −1);
@@ -64,7 +64,7 @@ def loop_margins(G: System, K: System, F: System, W_T: System | None) -> Margins
     weighted = None
     if W_T is not None and W_T.inputs == nu:
         weighted = _over(hinf_norm(series(W_T, T)).upper)
-    each = [_opened(L, i) for i in range(nu)]
+    each = [_cut_at(L, i) for i in range(nu)]
     up, down, phase, delay = (
         min(e[0] for e in each),
         max(e[1] for e in each),
@@ -91,8 +91,8 @@ def _feedback(L: System) -> System:
     return lft(P, gains(eye, L.dt))
 
 
-def _opened(L: System, i: int) -> tuple[float, float, float, float]:
-    """Gain up, gain down, phase and delay of the loop opened at one signal, the others closed."""
+def _cut_at(L: System, i: int) -> tuple[float, float, float, float]:
+    """Gain up, gain down, phase and delay of the loop cut at one signal, the others closed."""
     others = [j for j in range(L.inputs) if j != i]
     one = L.select([i, *others], [i, *others])
     if others:

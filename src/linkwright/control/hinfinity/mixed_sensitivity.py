@@ -152,7 +152,7 @@ def _problem(G: Any, W_T: Any, W_S: Any, W_U: Any, F: Any, cost: Cost, dt: float
     ny, nu = plant.outputs, plant.inputs
     clock = plant.dt if plant.dt is not None else dt
     if dt is not None and plant.dt is not None and abs(plant.dt - dt) > 1e-9 * dt:
-        raise ModelError(f"G is sampled every {plant.dt:g} s, not every {dt:g} s as dt says")
+        raise ModelError(f"G is sampled every {plant.dt:g} s, not every {dt:g} s, the dt that is given")
     where_T = nu if cost == "paper" else ny
     weights = {
         "W_T": None if W_T is None else diagonal(W_T, where_T, "W_T", clock),

@@ -52,10 +52,9 @@ def hinf_norm(given: Any, *, tolerance: float = 1e-8, grid: int = 0) -> Norm:
     if not C.order or not C.inputs or not C.outputs:
         size = _sigma(C.D[None])[0]
         return Norm(size, size, 0.0)
-    w = _start(C)
+    w = _about_poles(C, 1e2, 60, 9)
     if grid:
-        rates = np.abs(C.poles())
-        w = np.concatenate([w, np.geomspace(1e-3 * rates.min(), 1e3 * rates.max(), grid)])
+        w = np.concatenate([w, _about_poles(C, 1e3, grid, 0)])
     response = _response(S)
     lower, peak = _largest(response, w)
     top = _sigma(C.D[None])[0]
@@ -64,8 +63,7 @@ def hinf_norm(given: Any, *, tolerance: float = 1e-8, grid: int = 0) -> Norm:
     if lower == 0.0:
         # Zero on a whole set of frequencies: zero everywhere.
         return Norm(0.0, 0.0, 0.0)
-    rates = np.abs(C.poles())
-    check = np.concatenate([[0.0], np.geomspace(1e-2 * rates.min(), 1e2 * rates.max(), 200), _near_poles(C, 21)])
+    check = _about_poles(C, 1e2, 200, 21)
     for _ in range(60):
         level = lower * (1 + tolerance)
         crossings, clear = _crossings(C, level)
@@ -115,13 +113,11 @@ def _noise(C: System, response: Callable[[Floats], Any], w: Floats, peak: float)
     return 2 * float(np.max(np.abs(one - other)[near], initial=0.0)) / peak
 
 
-def grid_norm(given: Any, points: int = 20000) -> tuple[float, float]:
+def grid_norm(model: Any, points: int = 20000) -> tuple[float, float]:
     """The largest singular value on a dense grid, refined about every pole's frequency; and where (rad/s)."""
-    S = system(given)
+    S = system(model)
     C = to_continuous(S)
-    rates = np.abs(C.poles()) if C.order else np.ones(1)
-    rates = rates[rates > 0] if np.any(rates > 0) else np.ones(1)
-    w = np.concatenate([[0.0], np.geomspace(1e-3 * rates.min(), 1e3 * rates.max(), points), _near_poles(C, 41)])
+    w = _about_poles(C, 1e3, points, 41)
     value, where = _largest(_response(S), w)
     top = float(_sigma(C.D[None])[0])
     return (value, float(unmapped(where, S.dt))) if value >= top else (top, float(unmapped(np.inf, S.dt)))
@@ -155,19 +151,17 @@ def _largest(response: Callable[[Floats], Any], w: Floats) -> tuple[float, float
     return float(values[best]), float(w[best])
 
 
-def _near_poles(C: System, points: int) -> Floats:
-    """Frequencies about each pole: a lightly damped peak is as wide as its pole is far from the axis."""
+def _about_poles(C: System, factor: float, points: int, near: int) -> Floats:
+    """Frequencies from 0 to a factor beyond all poles, `points` of them evenly spread and `near` about each pole.
+
+    A lightly damped peak is as wide as its pole is far from the axis.
+    """
     poles = C.poles()
-    spread = np.concatenate([[0.0], np.geomspace(1e-3, 30.0, points // 2)])
-    spread = np.concatenate([-spread[:0:-1], spread])
-    around = np.abs(poles.imag)[:, None] + np.abs(poles.real)[:, None] * spread
-    return np.asarray(np.abs(np.concatenate([around.ravel(), np.abs(poles)])))
-
-
-def _start(C: System) -> Floats:
-    rates = np.abs(C.poles())
-    rates = rates[rates > 0]
-    return np.concatenate([[0.0], np.geomspace(1e-2 * rates.min(), 1e2 * rates.max(), 60), _near_poles(C, 9)])
+    rates = np.abs(poles[poles != 0.0]) if np.any(poles != 0.0) else np.ones(1)
+    spread = np.concatenate([[0.0], np.geomspace(1e-3, 30.0, near // 2)])
+    around = np.abs(poles.imag)[:, None] + np.abs(poles.real)[:, None] * np.concatenate([-spread[:0:-1], spread])
+    grid = np.geomspace(rates.min() / factor, factor * rates.max(), points)
+    return np.concatenate([[0.0], grid, np.abs(around.ravel()), np.abs(poles)])
 
 
 def _crossings(C: System, level: float) -> tuple[Floats, bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from linkwright.control.hinfinity.norms import Norm, hinf_norm
 from linkwright.control.hinfinity.systems import (
     HasSystem,
     System,
+    gains,
     lft,
     parallel,
     series,
@@ -50,7 +50,8 @@ class Reduced(HasSystem):
 
 def hankel_singular_values(given: Any) -> Floats:
     """The Hankel singular values of the stable part, falling: what each state of a balanced form contributes."""
-    return _balancing(to_continuous(split(system(given))[0]))[0]
+    stable = to_continuous(split(system(given))[0])
+    return _balancing(stable, stable, stable.order)[0]
 
 
 def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: Any = None) -> Reduced:
@@ -63,7 +64,7 @@ def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: A
     """
     full = system(K, "K")
     if order is None and loop is None:
-        raise ModelError("say to which order, or give the loop= (a design) that tells how far it can go")
+        raise ModelError("give an order, or the loop= (a design) that decides how far K can be reduced")
     if order is not None and not 0 <= order <= full.order:
         raise ModelError(f"a controller of {full.order} states has no reduced form of order {order}")
     inside, unstable = split(full)
@@ -71,16 +72,19 @@ def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: A
     if order is not None and order < unstable.order:
         text = f"K has {unstable.order} unstable poles, which are kept"
         raise ModelError(f"{text}: order {order} is too low, at least {unstable.order} are needed")
-    values, *plain = _balancing(stable)
-    close = None if loop is None else _closing(loop)
-    ways = [plain] if loop is None else [*_weighted(full, stable, loop), plain]
+    values, *plain = _balancing(stable, stable, stable.order)
+    design = None if loop is None else _plant(loop)
+    ways = [plain] if design is None else [*_weighted(full, stable, *design), plain]
 
     def of_order(n: int, way: list[Floats]) -> System:
         # The bilinear map keeps Gramians, so the truncation of its image is the image of the truncation.
         small = _truncated(stable, way[0], way[1], n - unstable.order)
         return parallel([small if full.dt is None else to_sampled(small, full.dt), unstable])
 
-    if close is None:
+    def close(controller: System) -> System:
+        return loop(controller) if design is None else lft(design[0], controller if design[1] > 0 else -controller)
+
+    if loop is None:
         assert order is not None
         return Reduced(of_order(order, plain), values, unstable.order, None, {})
     tried: dict[int, float] = {}
@@ -96,16 +100,19 @@ def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: A
     return Reduced(full, values, unstable.order, hinf_norm(close(full)), tried)
 
 
-def _weighted(full: System, stable: System, loop: Any) -> list[list[Floats]]:
-    """Balancing as the loop sees the controller (Enns): what w brings to y, and what an error of u does to z."""
-    from scipy.linalg import solve_continuous_lyapunov  # type: ignore[import-untyped]  # SciPy has no types
-
+def _plant(loop: Any) -> tuple[System, float] | None:
+    """The generalised plant of a design, and the sign of a controller in its loop; None where `loop` is a function."""
     if hasattr(loop, "problem"):
-        P, sign = loop.problem.generalised(), -1.0 if loop.problem.cost == "paper" else 1.0
-    elif hasattr(loop, "plant"):
-        P, sign = loop.plant, 1.0
-    else:
-        return []
+        return loop.problem.generalised(), -1.0 if loop.problem.cost == "paper" else 1.0
+    if hasattr(loop, "plant"):
+        return loop.plant, 1.0
+    if not callable(loop):
+        raise ModelError(f"loop= is a design, or a function of a controller, not {type(loop).__name__}")
+    return None
+
+
+def _weighted(full: System, stable: System, P: System, sign: float) -> list[list[Floats]]:
+    """Balancing as the loop sees the controller (Enns): what w brings to y, and what an error of u does to z."""
     nu, ny = full.outputs, full.inputs
     m1, p1 = P.inputs - nu, P.outputs - ny
     wide = P.select([*range(P.outputs), *range(p1, P.outputs)], [*range(P.inputs), *range(m1, P.inputs)])
@@ -115,28 +122,12 @@ def _weighted(full: System, stable: System, loop: Any) -> list[list[Floats]]:
     closed = to_continuous(closed)
     before = series(stable, closed.select(slice(p1, None), slice(0, m1)))
     after = series(closed.select(slice(0, p1), slice(m1, None)), stable)
-    n = stable.order
-    Wc = solve_continuous_lyapunov(before.A, -before.B @ before.B.T)[-n:, -n:]
-    Wo = solve_continuous_lyapunov(after.A.T, -after.C.T @ after.C)[:n, :n]
-    R, L = _root(Wc), _root(Wo)
-    U, _, Vt = np.linalg.svd(L.T @ R)
-    return [[L @ U, R @ Vt.T]]
-
-
-def _closing(loop: Any) -> Callable[[System], System]:
-    """From a controller to the closed loop of a design."""
-    if hasattr(loop, "problem"):
-        return lambda K: loop.problem.loop(K)
-    if hasattr(loop, "plant"):
-        return lambda K: lft(loop.plant, K)
-    if callable(loop):
-        return lambda K: loop(K)
-    raise ModelError(f"loop= is a design, or a function of a controller, not {type(loop).__name__}")
+    return [[*_balancing(before, after, stable.order)[1:]]]
 
 
 def split(S: System) -> tuple[System, System]:
-    """The strictly stable part (with D) and the rest, which add up to S."""
-    from scipy.linalg import schur, solve_sylvester
+    """The strictly stable part (with D) and the other one, which add up to S."""
+    from scipy.linalg import schur, solve_sylvester  # type: ignore[import-untyped]  # SciPy has no types
 
     if not S.order:
         return S, System(S.A, S.B, S.C, np.zeros_like(S.D), S.dt)
@@ -156,21 +147,24 @@ def _root(W: Floats) -> Floats:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _balancing(S: System) -> tuple[Floats, Floats, Floats]:
-    """Hankel singular values, and the left and right factors of the square-root method."""
+def _balancing(before: System, after: System, n: int) -> tuple[Floats, Floats, Floats]:
+    """Hankel singular values, and the left and right factors of the square-root method.
+
+    They are those of n states that are the last of `before`, up to which inputs reach, and the first of `after`.
+    """
     from scipy.linalg import solve_continuous_lyapunov
 
-    if not S.order:
+    if not n:
         return np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0))
-    R = _root(solve_continuous_lyapunov(S.A, -S.B @ S.B.T))
-    L = _root(solve_continuous_lyapunov(S.A.T, -S.C.T @ S.C))
+    R = _root(solve_continuous_lyapunov(before.A, -before.B @ before.B.T)[-n:, -n:])
+    L = _root(solve_continuous_lyapunov(after.A.T, -after.C.T @ after.C)[:n, :n])
     U, values, Vt = np.linalg.svd(L.T @ R)
     return values, L @ U, R @ Vt.T
 
 
 def _truncated(S: System, left: Floats, right: Floats, n: int) -> System:
     if n == 0:
-        return System(np.zeros((0, 0)), np.zeros((0, S.inputs)), np.zeros((S.outputs, 0)), S.D)
+        return gains(S.D)
     # Orthonormal bases with the oblique projection between them: well defined for vanishing singular values too.
     W, V = np.linalg.qr(left[:, :n])[0], np.linalg.qr(right[:, :n])[0]
     E = W.T @ V

@@ -81,7 +81,7 @@ class Round:
     compensator: TwoDof
     which: int  # of the wanted responses
     notes: tuple[str, ...] = ()
-    score: float | None = None  # what `judge` said of the compensator
+    score: float | None = None  # of the compensator, by `judge`
 
     def __str__(self) -> str:
         modes = sorted({f"{p.frequency:.1f} Hz (ζ = {p.damping:.3f})" for p in self.model.poles() if p.z.imag > 0})

@@ -19,7 +19,16 @@ _SINGULAR = 1e14  # a condition number above it leaves no digit worth having
 
 @dataclass(frozen=True)
 class System:
-    """x' = A x + B u, y = C x + D u; x' is the derivative (dt None) or the next sample (dt in s)."""
+    """x' = A x + B u, y = C x + D u; x' is the derivative (dt None) or the next sample (dt in s).
+
+    A (n, n), B (n, inputs), C (outputs, n) and D (outputs, inputs).
+
+    >>> import linkwright as lw
+    >>> lw.control.System([[-1.0]], [[1.0]], [[1.0]], [[0.0]]).at(0.0).real.tolist()
+    [[1.0]]
+
+    Raises `ShapeError` for matrices that do not fit, `ModelError` for numbers that are not finite.
+    """
 
     A: Floats
     B: Floats
@@ -128,7 +137,7 @@ class HasSystem:
 
 
 def control_package() -> Any:
-    """python-control, or one sentence that says how to get it."""
+    """python-control, or an error with the command that installs it."""
     try:
         import control
     except ImportError:
@@ -350,9 +359,15 @@ def to_sampled(S: System, dt: float, a: float = 1.0) -> System:
 
 
 def delay(seconds: float, dt: float | None = None, *, order: int = 3) -> System:
-    """A pure delay: z⁻ᵏ where sampled (a whole number of periods), else its Padé approximant of that order.
+    """A pure delay of so many seconds: z⁻ᵏ where dt (s) is given, else its Padé approximant of an `order`, 3.
 
     The approximant is all-pass; with order 3 its phase is right to 1° up to ω · seconds = 3.6 rad.
+
+    >>> import linkwright as lw
+    >>> lw.control.delay(0.3, 0.1).order
+    3
+
+    Raises `ModelError` for a negative delay, or one that is no whole number of periods.
     """
     if not (np.isfinite(seconds) and seconds >= 0):
         raise ModelError(f"a delay is a number of seconds, not negative; {seconds!r} is not")
@@ -371,6 +386,16 @@ def delay(seconds: float, dt: float | None = None, *, order: int = 3) -> System:
         raise ModelError(f"{text}: sample the plant with its delay, or round it")
     A = np.eye(steps, k=-1)
     return System(A, np.eye(steps, 1), np.eye(1, steps, k=steps - 1), np.zeros((1, 1)), dt)
+
+
+def invariant_zeros(A: Any, B: Any, C: Any, D: Any) -> Complexes:
+    """The finite zeros of a system with as many outputs as inputs: where [A − z, B; C, D] is singular."""
+    from scipy.linalg import eigvals
+
+    pencil = np.block([[A, B], [C, D]])
+    states = np.diag(np.repeat([1.0, 0.0], [len(A), len(pencil) - len(A)]))
+    zeros = eigvals(pencil, states)
+    return np.asarray(zeros[np.isfinite(zeros)])
 
 
 def in_hertz(pole: complex, dt: float | None) -> float:

@@ -16,6 +16,7 @@ from linkwright.control.hinfinity.systems import (
     from_polynomials,
     gains,
     in_hertz,
+    invariant_zeros,
     parallel,
     row,
     series,
@@ -119,19 +120,19 @@ def _inverse(G: System, G_D: System, ringing: float, leak: float) -> tuple[Syste
     inner = float(np.exp(-2 * np.pi * leak * dt))
     placed, factor, notes = zeros.copy(), 1.0 + 0.0j, []
     for i, z in enumerate(zeros):
-        said = ""
+        remark = ""
         if z.real < 0 and ringing < abs(z) < 1 / ringing:
             # Neither the zero nor its mirror image may become a pole there: both alternate from sample to sample.
-            placed[i], said = 0.0, "whose inverse would ring: R has it"
+            placed[i], remark = 0.0, "whose inverse would ring: R has it"
         elif abs(z) > 2 - inner:
-            placed[i], said = 1 / np.conj(z), "outside the unit circle: R has it, all-pass"
+            placed[i], remark = 1 / np.conj(z), "outside the unit circle: R has it, all-pass"
         elif abs(z) > inner:
-            placed[i], said = inner * np.exp(1j * np.angle(z)), f"on the unit circle: inverted {leak:g} Hz inside it"
-        if said:
+            placed[i], remark = inner * np.exp(1j * np.angle(z)), f"on the unit circle: inverted {leak:g} Hz inside it"
+        if remark:
             # Unit gain at frequency zero, but for a zero that is there itself.
             factor *= (1 - placed[i]) / (1 - z) if abs(1 - z) > 1 - inner + 1e-12 else 1.0
             if z.imag >= 0:
-                notes.append(f"zero at {_place(z, dt)} {said}")
+                notes.append(f"zero at {_place(z, dt)} {remark}")
     extra = max(0, late - late_d)
     if extra:
         periods = "period" if extra == 1 else "periods"
@@ -157,8 +158,6 @@ def _place(z: complex, dt: float) -> str:
 
 def zpk(S: System) -> tuple[Complexes, Complexes, float, int]:
     """Zeros, poles, gain and the excess of poles over zeros of a sampled system with one input and one output."""
-    from scipy.linalg import eigvals  # type: ignore[import-untyped]  # SciPy has no types
-
     poles = S.poles()
     # The excess is the index of the first value of the pulse response that is not zero.
     pulse, x = [float(S.D[0, 0])], S.B
@@ -172,11 +171,7 @@ def zpk(S: System) -> tuple[Complexes, Complexes, float, int]:
     n = S.order
     zeros = np.zeros(0, complex)
     if n - late > 0:
-        M = np.block([[S.A, S.B], [S.C, S.D]])
-        E = np.zeros_like(M)
-        E[:n, :n] = np.eye(n)
-        values = eigvals(M, E)
-        values = values[np.isfinite(values)]
+        values = invariant_zeros(S.A, S.B, S.C, S.D)
         zeros = values[np.argsort(np.abs(values))[: n - late]]
     zeros, poles = _cancelled(_paired(zeros), _paired(poles))
     return zeros, poles, pulse[late], late

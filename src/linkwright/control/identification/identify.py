@@ -115,7 +115,7 @@ def identify(
 
 
 def _explains_nothing(model: Model) -> bool:
-    """Whether held-out data are simulated no better than by their mean, and B cannot be told from zero."""
+    """Whether held-out data are simulated no better than by their mean, and B is zero within its noise."""
     if model.covariance is None or not model.fit < 0.05:
         return False
     b = model.B
@@ -183,7 +183,7 @@ def _notes(record: Record) -> list[str]:
 
 
 def _judge(model: Model, wanted: str) -> Model:
-    """What is said of an unstable plant, and done about it."""
+    """Warn of an unstable plant, refuse it, or reflect its poles."""
     outside = [p for p in model.poles() if not p.stable and p.z.imag >= 0]
     edge = [p for p in model.poles() if 1.0 - 1e-7 < abs(p.z) < 1.0]
     if edge and not outside and not model.shared:

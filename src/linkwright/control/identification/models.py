@@ -203,7 +203,9 @@ class Model:
 
         record = self.record if record is None else record
         if record is None:
-            raise LinkwrightError("this model was not identified from a record: say which to test it on, as record=...")
+            raise LinkwrightError(
+                "this model was not identified from a record: give the record to test it on, as record=..."
+            )
         return residual_tests(self, record, lags, level)
 
     def compare(self, record: Record) -> float:
@@ -259,7 +261,7 @@ class Model:
         return np.asarray(np.exp(-1j * at * self.dt))
 
     def with_notes(self, *notes: str) -> Model:
-        """The same model with more to say about it."""
+        """The same model with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     def __str__(self) -> str:

@@ -65,7 +65,7 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
         if length > LONGEST:
             raise LinkwrightError(
                 f"a whole period of an M-sequence of order {order} held for {hold} has {length:,} samples: "
-                f"say how many you want, as length=..."
+                f"give the number that you want, as length=..."
             )
     length = whole_number("length", length, 1)
     count = -(-length // hold)
@@ -130,7 +130,16 @@ def multisine(
 def chirp(
     length: int, dt: float, band: tuple[float, float], *, amplitude: float = 1.0, sweep: str = "linear"
 ) -> Floats:
-    """A sine that sweeps from band[0] to band[1] (Hz) in `length` samples of dt; `sweep`: linear or logarithmic."""
+    """A sine (length) that sweeps from band[0] to band[1] (Hz) in `length` samples of dt (s).
+
+    `amplitude` is 1.0; `sweep` is "linear" or "logarithmic".
+
+    >>> import linkwright as lw
+    >>> lw.control.chirp(1000, 1e-3, (1.0, 50.0)).shape
+    (1000,)
+
+    Raises `LinkwrightError` for a band beyond half the sampling rate, or a logarithmic sweep from or to 0 Hz.
+    """
     length = whole_number("length", length, 2)
     positive_number("dt", dt)
     finite_number("amplitude", amplitude)

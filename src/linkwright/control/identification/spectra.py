@@ -25,7 +25,7 @@ class Spectrum:
 
     `deviation` (n) is the standard deviation of |response|, from the coherence and the number of averages: the true
     response lies within 2.45 of it (95 %, in the plane). `input` and `noise` (n) are one-sided power densities of u
-    and of what the response leaves unexplained in y. `noise` is NaN where it cannot be told (one average).
+    and of what the response leaves unexplained in y. `noise` is NaN where it cannot be estimated (one average).
     """
 
     w: Floats
@@ -154,7 +154,18 @@ def empirical(record: Record, period: int, *, skip: int = 0) -> Spectrum:
 
 
 def multiplicative_error(measured: Spectrum, model: Model) -> Floats:
-    """|Ĝ/G_m − 1| (n) at the frequencies of the measured response: what a robust design must bear."""
+    """|Ĝ/G_m − 1| (n) at the frequencies of the measured response: the error that a robust design must endure.
+
+    `measured` is a `Spectrum`, `model` a `Model`.
+
+    >>> import linkwright as lw
+    >>> u = lw.control.m_sequence(8)
+    >>> measured = lw.control.spectrum(lw.control.Record(u, 2.0 * u, 1.0))
+    >>> float(lw.control.multiplicative_error(measured, lw.control.Model([1.0], delay=0))[3].round(9))
+    1.0
+
+    It is infinite or NaN where the model's response is zero.
+    """
     nominal = model.frequency_response(measured.w)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.abs(measured.response / nominal - 1.0))

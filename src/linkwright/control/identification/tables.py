@@ -125,10 +125,10 @@ def _fault(file: Path, line: int, name: str, text: str, value: float | None) -> 
         return f"{where} empty. {advice}"
     if value is not None:
         return f"{where} {text[:40]}. {advice}"
-    said = f"{where} {text[:40]!r}, no number"
+    fault = f"{where} {text[:40]!r}, no number"
     whole, comma, decimals = text.lstrip("+-").partition(",")
     if comma and whole.isdecimal() and decimals[:1].isdecimal():
-        return f"{said}: decimals are written with a point, {text[:40].replace(',', '.', 1)}"
+        return f"{fault}: decimals are written with a point, {text[:40].replace(',', '.', 1)}"
     if "_" in text:
-        return f"{said}: digits are written without underscores"
-    return f"{said}. {advice}"
+        return f"{fault}: digits are written without underscores"
+    return f"{fault}. {advice}"

@@ -60,8 +60,8 @@ class AccelerationFeedback:
     `compensators` maps axes of the reference (0 for x …) to compensators; `sensor` names the accelerometer, whose
     signal has the same axes. The correction of the acceleration is also integrated into velocity and position, through
     a washout (Hz), or the inner controller would hold against it. `excitation` (T, axes of it by `excite`) is added to
-    what the compensators want: for identification. Corrections are cut at ± limit (m/s²); a compensator is told that
-    it is saturated when its last correction was cut, or the drives could not give their last forces.
+    what the compensators want: for identification. Corrections are cut at ± limit (m/s²); a compensator is
+    called with saturated=True when its last correction was cut, or the drives could not give their last forces.
     """
 
     def __init__(

@@ -15,7 +15,14 @@ from linkwright.errors import ModelError, ShapeError
 
 
 class Saturation:
-    """Forces within ± limit (N m, N), one number for all drives or one for each; counts where it acts."""
+    """Forces within ± limit (N m, N), one number for all n drives or one for each; counts where it acts.
+
+    >>> import numpy as np, linkwright as lw
+    >>> lw.control.Saturation(2.0, 2)(0.0, np.array([1.0, -5.0])).tolist()
+    [1.0, -2.0]
+
+    Raises `ShapeError` for another number of limits, `ModelError` for limits that are not greater than zero.
+    """
 
     def __init__(self, limit: Any, n: int) -> None:
         self.limit = one_or_each("torque_limit", limit, n)
@@ -37,8 +44,16 @@ class Saturation:
 
 
 class Slew:
-    """Forces that change by at most `rate` (N m/s) in a second, from `last`: what was applied, not what was let through
-    to a limit behind it, or the way back would begin beyond that limit."""
+    """Forces of n drives that change by at most `rate` (N m/s, N/s), every `period` (s), from `last`.
+
+    `last` are the forces that were applied, not those that a limit behind cut: the way back starts at that limit.
+
+    >>> import numpy as np, linkwright as lw
+    >>> lw.control.Slew(10.0, 0.1, 1)(np.array([5.0])).tolist()
+    [1.0]
+
+    Raises `ModelError` for a rate that is not greater than zero.
+    """
 
     def __init__(self, rate: float, period: float, n: int) -> None:
         self.most, self.last = positive_number("slew", rate) * period, np.zeros(n)
@@ -49,7 +64,17 @@ class Slew:
 
 
 class Delay:
-    """A command that arrives `delay` periods after its sample, whole or not: 0.5 is half a period, 1 a whole one."""
+    """A command that arrives `delay` periods after its sample, whole or not: 0.5 is half a period, 1 a whole one.
+
+    `first` (n) are the forces before the first command.
+
+    >>> import numpy as np, linkwright as lw
+    >>> line = lw.control.Delay(1.0, np.zeros(1))
+    >>> [line(np.array([u]))[0][1].tolist() for u in (1.0, 2.0)]
+    [[0.0], [1.0]]
+
+    Raises `ModelError` for a delay below 0 or above 1000.
+    """
 
     def __init__(self, delay: float, first: Floats) -> None:
         if not 0.0 <= delay <= 1000.0:

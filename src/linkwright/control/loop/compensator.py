@@ -58,7 +58,7 @@ class Compensator:
         now[self._reference] = r
         now[self._measured] = y
         _product(self._matrix, now, after)
-        # One sum tells: a number that is not finite anywhere leaves it not finite.
+        # One number that is not finite makes the sum not finite.
         if not isfinite(_sum(after)):
             return self._hold()
         if saturated:

@@ -92,7 +92,7 @@ class Pid(Modelled):
 
     def follow(self, t: float, measured: Measured, target: Target | None) -> Any:
         """The forces for a target, from what is measured; the integral goes on."""
-        self._cut = measured.cut  # its sign tells where the integral must not go
+        self._cut = measured.cut  # the integral must not grow with its sign
         if self._needs_model:
             self.see(measured)
             return self.forces(t, target)

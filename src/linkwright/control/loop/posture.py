@@ -1,7 +1,7 @@
 """`ModelState`: the whole state of a controller's model, from the measured joints alone.
 
-In a closed chain the driven joints θ tell the others through the loops: Φ(q) = 0 and q_A = θ are solved by Newton's
-method from the last state, so that the branch is kept. The same matrix [G; E] gives W = ∂q/∂θ, which is what the
+In a closed chain the driven joints θ determine the others through the loops: Φ(q) = 0 and q_A = θ are solved by
+Newton's method from the last state, so that the branch is kept. The same matrix [G; E] gives W = ∂q/∂θ, which the
 virtual cut needs: with θ as generalised coordinates, τ_A = Wᵀ τ_O, and S⁻¹ = J W for a frame.
 """
 
@@ -38,7 +38,7 @@ class ModelState:
     part of the mechanism's length) from one update to the next is an error. After an update: `q`, `v`; `W` (nv, n) with
     v = W θ̇; `drift`, the accelerations at θ̈ = 0; and of the frame, in ground's axes, `pose`, `twist`, `jacobian` (6, n)
     of θ̇ and `frame_drift`, with ẍ = jacobian θ̈ + frame_drift. `iterations` says what Newton's method took. With
-    `partial` the joints of a tree may be some of them only; the others stay where they are until `set` tells.
+    `partial` the joints of a tree may be some of them only; the others stay where they are until `set` is called.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class ModelState:
         self.drift = dgetrs(lu, pivots, right)[0] * self._rates
 
     def _check_regular(self, a: Floats, lu: Floats, info: int) -> None:
-        """Refuse a posture at which the loops no longer tell the joints."""
+        """Refuse a posture at which the loops no longer determine the joints."""
         from scipy.linalg.lapack import dgecon
 
         if info > 0 or not dgecon(lu, np.abs(a).sum(axis=0).max())[0] * self.condition > 1.0:
@@ -283,7 +283,7 @@ class ModelState:
 def _under_actuated(mech: Mechanism, joints: Sequence[str]) -> ModelError:
     left = [j.name for j in mech.joints if j.v_slice.stop > j.v_slice.start and j.name not in joints]
     what = f"the joint {left[0]!r} is" if len(left) == 1 else f"{len(left)} joints ({_names(left)}) are"
-    text = f"{mech.name!r} is under-actuated: {what} neither measured nor driven, and no loop tells where"
+    text = f"{mech.name!r} is under-actuated: {what} neither measured nor driven, and no loop determines it"
     advice = "name all joints with joints=[...] if they have drives; else take pid(..., joints=[...]) of those that do"
     return ModelError(f"{text}; {advice}, or a law of your own of the whole state", element=left[0])
 

@@ -54,7 +54,14 @@ class Together(Motion):
 
 
 class Hold(Motion):
-    """Rest at x."""
+    """Rest at a position x (n), rad or m.
+
+    >>> import linkwright as lw
+    >>> lw.control.Hold([0.3, 0.1]).at(2.0).x.tolist()
+    [0.3, 0.1]
+
+    Numbers that are not finite raise `ShapeError`.
+    """
 
     def __init__(self, x: ArrayLike) -> None:
         self.x = _vector("x", x)
@@ -68,7 +75,16 @@ class Hold(Motion):
 class Accelerations(Motion):
     """Accelerations (m, n) that are held for `durations` (m,) seconds each, or for one duration, from rest at x.
 
-    Position and velocity are their exact integrals. After the last one the velocity stays as it is then.
+    `x` (n) is the initial position (rad or m), `v` (n, or one number) the initial velocity, 0.0, and `start` the time
+    (s) of the first acceleration, 0.0. Position and velocity are exact integrals. After the last acceleration the
+    velocity stays constant.
+
+    >>> import linkwright as lw
+    >>> motion = lw.control.Accelerations([0.0], [[2.0], [-2.0]], 0.5)
+    >>> float(motion.at(1.0).x[0])
+    0.5
+
+    Raises `ShapeError` for arrays that do not fit, `ModelError` for durations that are not greater than zero.
     """
 
     def __init__(
@@ -110,7 +126,15 @@ def up_and_down(
 ) -> Accelerations:
     """Straight there and back: `acceleration` for `time`, as much against it, `rest` seconds still, then the way back.
 
-    It goes |acceleration|·time² far and ends where it began.
+    `x` (n) is the position (rad or m), `acceleration` (n) in rad/s² or m/s², `time` and `rest` in s, `start` the time
+    (s) at which the motion begins, 0.0. It goes |acceleration|·time² far and ends at x.
+
+    >>> import linkwright as lw
+    >>> motion = lw.control.up_and_down([0.0], [2.0], 0.5)
+    >>> float(motion.at(1.0).x[0]), float(motion.at(2.0).x[0])
+    (0.5, 0.0)
+
+    Raises `ShapeError` where x and acceleration differ in shape.
     """
     x0, a = _vector("x", x), np.atleast_1d(real_array("acceleration", acceleration))
     if a.shape != x0.shape:
@@ -121,7 +145,16 @@ def up_and_down(
 
 
 class MinimumJerk(Motion):
-    """From x to x_end in `duration` seconds, with the least jerk: s = 10τ³ − 15τ⁴ + 6τ⁵."""
+    """From x (n) to x_end (n), rad or m, in `duration` seconds, with the least jerk: s = 10τ³ − 15τ⁴ + 6τ⁵.
+
+    `start` is the time (s) at which the motion begins, 0.0.
+
+    >>> import linkwright as lw
+    >>> float(lw.control.MinimumJerk([0.0], [1.0], 2.0).at(1.0).x[0])
+    0.5
+
+    Raises `ShapeError` where x and x_end differ in shape, `ModelError` for a duration that is not greater than zero.
+    """
 
     def __init__(self, x: ArrayLike, x_end: ArrayLike, duration: float, *, start: float = 0.0) -> None:
         self.x, end = _vector("x", x), _vector("x_end", x_end)
@@ -140,7 +173,15 @@ class MinimumJerk(Motion):
 class Curve(Motion):
     """A smooth curve through points (m, n), passed in `duration` seconds with minimum-jerk timing.
 
-    It is a cubic spline over the length of its chords, closed smoothly if the last point is the first.
+    It is a cubic spline over the length of its chords, closed smoothly if the last point is the first. `start` is the
+    time (s) at which the motion begins, 0.0.
+
+    >>> import linkwright as lw
+    >>> curve = lw.control.Curve([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]], 1.0)
+    >>> curve.at(0.5).x.round(9).tolist()
+    [1.0, 1.0]
+
+    Raises `ShapeError` for fewer than two points, `ModelError` for two equal points one after the other.
     """
 
     def __init__(self, points: ArrayLike, duration: float, *, start: float = 0.0) -> None:
@@ -173,7 +214,15 @@ class Curve(Motion):
 class Sine(Motion):
     """x + amplitude·sin(2π f t), faded in over `ramp` seconds with no jump in position, velocity or acceleration.
 
-    With `of="acceleration"` the amplitude is that of the acceleration: −amplitude/(2π f)² of the position.
+    `x` (n) is the middle (rad or m), `amplitude` one number or n, `frequency` f in Hz, `ramp` in s, 0.0, and `start`
+    the time (s) at which the sine begins, 0.0. With `of="acceleration"` the amplitude is that of the acceleration:
+    −amplitude/(2π f)² of the position.
+
+    >>> import linkwright as lw
+    >>> float(lw.control.Sine([1.0], 0.5, 2.0).at(0.125).x[0])
+    1.5
+
+    Raises `ModelError` for a frequency that is not greater than zero, a negative ramp or another `of`.
     """
 
     def __init__(
@@ -219,7 +268,17 @@ class Sine(Motion):
 
 
 class Sweep(Sine):
-    """A sine whose frequency goes from `first` to `last` Hz in `duration` seconds, evenly, and stays there."""
+    """A sine whose frequency goes from `first` to `last` Hz in `duration` seconds, evenly, and stays there.
+
+    The other arguments are those of `Sine`.
+
+    >>> import math, linkwright as lw
+    >>> sweep = lw.control.Sweep([0.0], 1.0, first=1.0, last=3.0, duration=2.0)
+    >>> round(sweep.phase(2.0)[1] / (2.0 * math.pi), 9)
+    3.0
+
+    Raises `ModelError` for frequencies or a duration that are not greater than zero.
+    """
 
     def __init__(
         self,

@@ -25,7 +25,14 @@ class Move:
 def crossing_time(time: ArrayLike, value: ArrayLike, level: float, *, after: float | None = None) -> float:
     """When a series first reaches a level (from below if the level is positive, from above if negative), s.
 
-    Between two samples it is taken as straight; NaN where the level is not reached.
+    `time` (T) in s, `value` (T); `after` is a time (s) before which the level does not count, None by default. Between
+    two samples the series is taken as straight. The result is NaN where the level is not reached.
+
+    >>> import linkwright as lw
+    >>> lw.control.crossing_time([0.0, 1.0, 2.0], [0.0, 1.0, 3.0], 2.0)
+    1.5
+
+    Raises `ModelError` where time and value are not rows of one length.
     """
     t, y = _pair(time, value)
     rising = y if level >= 0.0 else -y
@@ -42,12 +49,28 @@ def crossing_time(time: ArrayLike, value: ArrayLike, level: float, *, after: flo
 
 
 def t50(time: ArrayLike, value: ArrayLike, step: float, *, start: float = 0.0) -> float:
-    """From a step of the reference at `start` to half of its size in the response, s."""
+    """The time (s) from a step of the reference at `start` (s, 0.0) to half of its size `step` in the response.
+
+    >>> import linkwright as lw
+    >>> lw.control.t50([0.0, 1.0, 2.0], [0.0, 1.0, 2.0], 2.0)
+    1.0
+
+    `time` and `value` (T) are those of `crossing_time`, and so are the errors.
+    """
     return crossing_time(time, value, 0.5 * step, after=start) - start
 
 
 def vibration(time: ArrayLike, value: ArrayLike, window: tuple[float, float]) -> float:
-    """Half of the distance between the highest and the lowest value in a window of time."""
+    """Half of the distance between the highest and the lowest value in a window of time.
+
+    `time` (T) in s, `value` (T), `window` two times (s).
+
+    >>> import linkwright as lw
+    >>> lw.control.vibration([0.0, 1.0, 2.0, 3.0], [5.0, 1.0, 2.0, 1.5], (1.0, 3.0))
+    0.5
+
+    Raises `ModelError` where the window holds fewer than three samples.
+    """
     t, y = _pair(time, value)
     inside = y[(t >= window[0]) & (t <= window[1])]
     if len(inside) < 3:
@@ -56,7 +79,16 @@ def vibration(time: ArrayLike, value: ArrayLike, window: tuple[float, float]) ->
 
 
 def move(time: ArrayLike, reference: ArrayLike, value: ArrayLike, *, last: float = 0.1) -> Move:
-    """The measures of a move; its end is judged over the `last` seconds."""
+    """The measures of a move, as a `Move`; its end is judged over the `last` seconds, 0.1.
+
+    `time` (T) in s, `reference` and `value` (T) in rad or m.
+
+    >>> import linkwright as lw
+    >>> lw.control.move([0.0, 1.0, 2.0], [0.0, 1.0, 1.0], [0.0, 0.5, 1.25], last=0.5).steady_error
+    0.25
+
+    Raises `ModelError` where the reference ends at its first value, or arrays differ in length.
+    """
     t, y = _pair(time, value)
     r = _pair(time, reference)[1]
     way = r[-1] - r[0]
@@ -75,7 +107,14 @@ def move(time: ArrayLike, reference: ArrayLike, value: ArrayLike, *, last: float
 
 
 def path_error(reference: ArrayLike, value: ArrayLike) -> float:
-    """The largest distance of a path (T, n) from the curve that the reference (S, n) draws, whenever it was there."""
+    """The largest distance of a path (T, n) from the curve that the reference (S, n) draws, at whatever time.
+
+    >>> import linkwright as lw
+    >>> lw.control.path_error([[0.0, 0.0], [2.0, 0.0]], [[0.5, 0.1], [1.0, 0.3]])
+    0.3
+
+    Raises `ModelError` for arrays that are not (points, dimensions) with the same number of dimensions.
+    """
     r, y = real_array("reference", reference), real_array("value", value)
     if r.ndim != 2 or y.ndim != 2 or r.shape[1] != y.shape[1] or len(r) < 2:
         raise ModelError(f"paths are arrays (points, dimensions) of one dimension, not {r.shape} and {y.shape}")

@@ -298,7 +298,7 @@ class _Run:
         return Status(False, message, "no finite force", t, advice="look at run.command there, and at the reference")
 
     def _lost(self, k: int, t: float) -> Status:
-        """The plant's state is no good any more: say why, by what simulations say."""
+        """The status of a run whose plant has no finite or no consistent state any more, as simulations report it."""
         q, v, a = self.plant.failed
         here = States(np.array([t]), self.q[k : k + 1], self.v[k : k + 1], self.a[k : k + 1])
         bad = States(np.array([t]), q[None].copy(), v[None].copy(), a[None].copy())

@@ -18,7 +18,7 @@ class SampledRun(Solution):
 
     `command` is what the controller asked for, `torque` what acted on the drives from the sample on (with a delay of a
     fraction, what acts at the end of the period); `measured_q` and `measured_v` are what encoders showed, `sensors`
-    what the others did, `signals` what the controller told of itself. `sol.a` is the acceleration that the forces
+    what the others did, `signals` those of the controller. `sol.a` is the acceleration that the forces
     before the sample cause. All of them are in `series` and `data` too, as `motor1.command`, `motor1.torque`,
     `crank1.encoder`, `plate.acceleration.x`. At the last sample nothing is commanded any more: it repeats the one
     before. `saturated` and `held` count samples at which forces were cut, and at which one was not finite.

@@ -30,7 +30,17 @@ class Sensor(Protocol):
 
 
 class LowPass:
-    """A first-order low-pass of `cutoff` Hz at a sampling period, `order` times in a row; exact for held inputs."""
+    """A first-order low-pass of `cutoff` Hz at a sampling period (s), `order` times in a row; exact for held inputs.
+
+    The first call starts the filter at rest at its input.
+
+    >>> import numpy as np, linkwright as lw
+    >>> low = lw.control.LowPass(1e3, 1.0)
+    >>> [low(np.array([x])).tolist() for x in (0.0, 1.0)]
+    [[0.0], [1.0]]
+
+    Raises `ModelError` for a cutoff that is not greater than zero, or an order below 1.
+    """
 
     def __init__(self, cutoff: float, period: float, order: int = 1) -> None:
         positive_number("cutoff, a frequency in Hz,", cutoff)

@@ -4,7 +4,7 @@ With the knees C_i known, d_i = p + R P_i − C_i must be as long as the rod, r:
 
     (|d_i|² − r²) / 2r + d̂_i · δp + (R P_i × d̂_i) · δφ = 0,   p ← p + δp,   R ← exp(δφ) R.
 
-The six rows are orthogonalised, J = L Q, with turns measured at the plate's radius; L's diagonal tells how near the
+The six rows are orthogonalised, J = L Q, with turns measured at the plate's radius; L's diagonal shows how near the
 machine is to where its motors lose a direction. The factors of the last round serve the caller: J (v, ω) = b θ̇ and
 τ_A = b J⁻ᵀ τ_G, with b_i = d̂_i · ∂C_i/∂θ_i.
 """
@@ -183,8 +183,15 @@ def forward_kinematics(geometry: Hexapod, *, tolerance: float = TOLERANCE) -> Pr
     """The program (theta (6), start (7)) → (pose (7), report (3)): angles in rad, poses x, y, z (m) and e0 … e3.
 
     The report is whether the pose was found (else the pose is `start`), the corrections taken, and the residual of the
-    rods' lengths (m). From the pose of one sample before, 2 or 3 corrections are usual. The pose of the same branch as
-    `start` is found: a correction that leaves its neighbourhood ends the search.
+    rods' lengths (m). From the pose of one sample before, 2 or 3 corrections are usual. `tolerance` (m, 1e-13) is that
+    of every rod's length.
+
+    >>> import linkwright as lw
+    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> [port.shape for port in lw.control.forward_kinematics(SIX_LEG).inputs]
+    [(6,), (7,)]
+
+    The pose of the same branch as `start` is found: a correction that leaves its neighbourhood ends the search.
     """
     b = ProgramBuilder("forward_kinematics")
     theta, start = b.input("theta", (LEGS,)), b.input("start", (7,))

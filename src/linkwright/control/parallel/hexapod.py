@@ -34,7 +34,11 @@ class LinkInertia(NamedTuple):
     - `com` (3): the centre of mass (m).
     - `moments` (3): the moments of inertia about the centre of mass (kg m²), about axes parallel to x, y and z.
 
-        rod = lw.control.LinkInertia(8.35, (0.435, 0.0, 0.0), (0.0101, 0.526, 0.525))
+    >>> import linkwright as lw
+    >>> lw.control.LinkInertia(8.35, (0.435, 0.0, 0.0), (0.0101, 0.526, 0.525)).mass
+    8.35
+
+    `Hexapod` checks the numbers.
     """
 
     mass: float
@@ -59,6 +63,11 @@ class Hexapod:
       `second_cross_inertia` (the spherical joint's crosses), `plate_inertia`.
     - `gravity`: 9.80665 m/s², downward.
     - `pairs` (3): the directions of the pairs, 0, 120° and 240°.
+
+    >>> from dataclasses import replace
+    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> float(replace(SIX_LEG, home_height=0.8).home[2])
+    0.8
 
     A number that is not finite, a length or mass that is not greater than zero, and a negative moment of inertia raise
     `ModelError`.

@@ -90,7 +90,9 @@ class Legs(NamedTuple):
 def rotation_matrix(euler_parameters: ArrayLike) -> Floats:
     """The rotation matrices (..., 3, 3) of Euler parameters (..., 4), scalar first, which need not be normalised.
 
-        lw.control.rotation_matrix([1.0, 0.0, 0.0, 0.0])  # the identity
+    >>> import linkwright as lw
+    >>> lw.control.rotation_matrix([0.0, 0.0, 0.0, 1.0]).tolist()  # half a turn about z
+    [[-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]]
 
     Raises `ShapeError` where they are not four finite numbers, or all zero.
     """
@@ -107,8 +109,10 @@ def legs_at(geometry: Hexapod, pose: ArrayLike, *, knee: int = KNEE) -> Legs:
     `knee` is −1 for knees outside, 1 for knees inside. An unreachable leg is stretched (or folded) towards its wrist
     point as far as it goes and has `short` > 0: no error.
 
-        legs = lw.control.legs_at(hexapod, hexapod.home)
-        legs.angles[:, 0]  # of the motors
+    >>> import linkwright as lw
+    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> float(lw.control.legs_at(SIX_LEG, SIX_LEG.home).angles[0, 0].round(3))  # of the first motor
+    0.216
 
     Raises `ShapeError` for another shape, `ModelError` for numbers that are not finite.
     """
@@ -164,7 +168,12 @@ def crank_angles(p: ArrayLike, crank: float, rod: float, knee: int = KNEE) -> tu
     The crank turns about z, at the origin; `crank` and `rod` are lengths (m), `knee` is −1 or 1 for the two solutions.
     A point out of reach has a negative slack; the crank then points towards it, or away from it.
 
-        angle, slack = lw.control.crank_angles([0.6, 0.2, 0.1], 0.3, 0.5)
+    >>> import linkwright as lw
+    >>> angle, slack = lw.control.crank_angles([0.3, 0.4, 0.0], 0.3, 0.4, knee=-1)
+    >>> abs(float(angle.round(9)))
+    0.0
+
+    Raises `ShapeError` for another shape of p, `ModelError` for numbers that are not finite.
     """
     (cosine, sine), slack = _crank(crank, rod, np.moveaxis(finite_array("the point", p, (3,), batch=True), -1, 0), knee)
     return np.arctan2(sine, cosine), slack
@@ -173,7 +182,11 @@ def crank_angles(p: ArrayLike, crank: float, rod: float, knee: int = KNEE) -> tu
 def check_reach(geometry: Hexapod, legs: Legs) -> None:
     """Raise `Unreachable` for poses that a leg cannot reach: which leg, by how much, and what to try.
 
-    lw.control.check_reach(hexapod, lw.control.legs_at(hexapod, hexapod.home))
+    >>> import linkwright as lw
+    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> lw.control.check_reach(SIX_LEG, lw.control.legs_at(SIX_LEG, SIX_LEG.home))
+
+    `legs` are those of `legs_at` for the same `geometry`.
     """
     if not (legs.short > 0.0).any():
         return
@@ -225,8 +238,13 @@ def leg_jacobians(geometry: Hexapod, legs: Legs, position: ArrayLike) -> Floats:
 
     `legs` are those of `legs_at`, `position` (..., 3) are the positions of the plate's origin (m); ground's axes.
 
-        legs = lw.control.legs_at(hexapod, hexapod.home)
-        jacobians = lw.control.leg_jacobians(hexapod, legs, hexapod.home[:3])
+    >>> import linkwright as lw
+    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> legs = lw.control.legs_at(SIX_LEG, SIX_LEG.home)
+    >>> lw.control.leg_jacobians(SIX_LEG, legs, SIX_LEG.home[:3]).shape
+    (6, 6, 6)
+
+    Their inverses are W, from the plate's twist to the rates of a leg.
     """
     at = np.asarray(position, dtype=np.float64)
     base = np.broadcast_to(geometry.base_points, legs.knees.shape)
@@ -238,7 +256,10 @@ def leg_jacobians(geometry: Hexapod, legs: Legs, position: ArrayLike) -> Floats:
 def check_motors(geometry: Hexapod, legs: Legs, worst: float = WORST) -> float:
     """The condition of S at one pose, with turns measured at `turn_length`.
 
-        lw.control.check_motors(hexapod, lw.control.legs_at(hexapod, hexapod.home))
+    >>> import linkwright as lw
+    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> round(lw.control.check_motors(SIX_LEG, lw.control.legs_at(SIX_LEG, SIX_LEG.home)), 2)
+    1.96
 
     Raises `SingularPose` where the condition is above `worst` (1e8 by default).
     """
@@ -269,7 +290,11 @@ def leg_motion(
     The plate is at poses (..., 7) and moves with `twist` and `acceleration` (..., 6), velocity of its origin first, in
     ground's axes; both are zero where they are None. `knee` is that of `legs_at`.
 
-        angles, rates, _ = lw.control.leg_motion(hexapod, hexapod.home, [0.0, 0.0, 0.1, 0.0, 0.0, 0.0], None)
+    >>> import linkwright as lw
+    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> angles, rates, _ = lw.control.leg_motion(SIX_LEG, SIX_LEG.home, [0.0, 0.0, 0.1, 0.0, 0.0, 0.0], None)
+    >>> rates[:, 0].round(3).tolist()  # of the motors
+    [0.167, 0.167, 0.167, 0.167, 0.167, 0.167]
 
     Raises `Unreachable` and, where the plate moves, `SingularPose`.
     """

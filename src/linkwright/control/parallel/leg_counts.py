@@ -82,7 +82,15 @@ def unified_program(geometry: Hexapod, *, angles: bool = False) -> Program:
 
 
 def leg_counts(geometry: Hexapod) -> dict[str, int]:
-    """Operations of one leg: the parts, their sum, and the one program."""
+    """Operations of one leg of a hexapod, by name: the parts, their sum, and the one program.
+
+    >>> import linkwright as lw
+    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> lw.control.leg_counts(SIX_LEG)["one program"]
+    597
+
+    `part_programs` and `unified_program` give the programs themselves.
+    """
     counts = {name: sum(program.count().values()) for name, program in part_programs(geometry).items()}
     counts["sum of the parts"] = sum(counts.values())
     counts["one program with angles"] = sum(unified_program(geometry, angles=True).count().values())

@@ -49,7 +49,7 @@ class StepError(ModelError):
 
 
 class Report(NamedTuple):
-    """What a step tells besides torques."""
+    """What a step reports besides torques."""
 
     flags: Flag
     iterations: int  # corrections of the forward kinematics
@@ -69,8 +69,12 @@ class Report(NamedTuple):
 class ControlStep:
     """Torques of the six motors (N m) from their measured angles and a reference: section 2.3 of the paper.
 
-        step = lw.control.ControlStep(hexapod, 2000.0, 285.0)
-        tau = step(theta, theta_rate, (x_d, xd_d, xdd_d))
+    >>> import numpy as np, linkwright as lw
+    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> step = lw.control.ControlStep(SIX_LEG, 2000.0, 285.0)
+    >>> theta = lw.control.legs_at(SIX_LEG, SIX_LEG.home).angles[:, 0]
+    >>> step(theta, np.zeros(6), (SIX_LEG.home, np.zeros(6), np.zeros(6))).shape
+    (6,)
 
     Forward kinematics from θ_A (6, rad), warm-started by the step before; resolved acceleration
     ẍ = ẍ_d + K_V (ẋ_d − ẋ) + K_P (x_d − x); per leg inverse kinematics, rates, accelerations and Newton–Euler; then
@@ -92,7 +96,7 @@ class ControlStep:
       accelerate as commanded (an error of the acceleration δ is an error of δ T²/2 in place and δ T in speed).
 
     A step that fails raises `Unreachable`, `SingularPose` or `StepError`; with `hold=True` it gives the torques of the
-    step before instead, and `report.flags` says why. Neither ever gives NaN.
+    step before instead, and `report.flags` has the reason. Torques are never NaN.
     """
 
     FORMS: tuple[Form, ...] = get_args(Form)
@@ -161,7 +165,7 @@ class ControlStep:
 
     @property
     def report(self) -> Report:
-        """What the last step told."""
+        """The report of the last step."""
         return Report.of(self._numbers)
 
     # -- steps -------------------------------------------------------------------------------------------
@@ -183,7 +187,7 @@ class ControlStep:
         return tau
 
     def start(self, measured: Any) -> None:
-        """As a controller in a loop: begin where `reset` last said that the plate is."""
+        """As a controller in a loop: start at the pose of the last `reset`."""
         self._state, self._speed = self._first, None
 
     def follow(self, t: float, measured: Any, target: Any) -> Floats:
@@ -308,52 +312,59 @@ class ControlStep:
         bad = ", ".join(str(k + 1) for k in np.flatnonzero(~np.isfinite(np.asarray(theta, dtype=np.float64))))
         if bad:
             text = f"the measured angle of motor {bad} is not finite; check the encoders"
-            return StepError(text, report=report)
-        if Flag.LOST in flags:
+        elif Flag.LOST in flags:
             text = (
                 f"no pose of the plate fits the measured angles (rods miss their length by {report.residual:.3g} m "
                 f"after {report.iterations} corrections from the last pose); check the encoders, or reset(pose) near "
                 "where the plate is"
             )
-            return StepError(text, report=report)
-        if Flag.JUMPED in flags:
+        elif Flag.JUMPED in flags:
             text = (
                 "the measured angles jumped: the plate would be 0.1 m or more from where it was predicted, or a crank "
                 "on the other side of its rod; check the encoders and the period, or reset(pose)"
             )
-            return StepError(text, report=report)
-        if not np.isfinite(wanted).all():
-            return StepError("the reference has numbers that are not finite; check x_d and its rates", report=report)
-        if Flag.NO_TURN in flags:
+        elif not np.isfinite(wanted).all():
+            text = "the reference has numbers that are not finite; check x_d and its rates"
+        elif Flag.NO_TURN in flags:
             size = float(np.linalg.norm(wanted[3:7]))
             text = f"the reference's Euler parameters have the length {size:.6g}; give unit ones"
-            return StepError(text, report=report)
-        if Flag.UNREACHABLE in flags:
-            try:
-                check_reach(self.geometry, legs_at(self.geometry, wanted[:7]))
-            except Unreachable as error:
-                text = f"the reference is out of reach: {error}"
-                return Unreachable(text, leg=error.leg, short=error.short, index=error.index)
-            worst = int(np.argmin(report.reference_reach))
-            text = f"the reference's pose is out of leg {worst + 1}'s reach; check x_d"
-            return Unreachable(text, leg=worst + 1, short=-float(report.reference_reach[worst]), index=())
-        if Flag.SINGULAR in flags:
+        elif Flag.UNREACHABLE in flags:
+            return self._unreachable(wanted)
+        elif flags & (Flag.SINGULAR | Flag.WRIST):
+            return self._singular()
+        else:
+            text = "rates, reference or torques are not finite, or beyond 1e9; check what the step is given"
+        return StepError(text, report=report)
+
+    def _unreachable(self, wanted: Floats) -> Unreachable:
+        """Which leg cannot reach the pose of a reference."""
+        try:
+            check_reach(self.geometry, legs_at(self.geometry, wanted[:7]))
+        except Unreachable as error:
+            text = f"the reference is out of reach: {error}"
+            return Unreachable(text, leg=error.leg, short=error.short, index=error.index)
+        reach = self.report.reference_reach
+        worst = int(np.argmin(reach))
+        text = f"the reference's pose is out of leg {worst + 1}'s reach; check x_d"
+        return Unreachable(text, leg=worst + 1, short=-float(reach[worst]), index=())
+
+    def _singular(self) -> SingularPose:
+        """Whether the motors or a leg lose a direction."""
+        report = self.report
+        if Flag.SINGULAR in report.flags:
             condition = 1.0 / max(report.evenness, 1e-300)
             text = (
                 f"the motors lose a direction of the plate here (condition of S about {condition:.2g}): torques "
                 "would be unbounded; keep the path away from this pose"
             )
             return SingularPose(text, which="S", leg=0, condition=condition, direction=np.zeros(6))
-        if Flag.WRIST in flags:
-            wrist, reach = int(np.argmin(report.wrist)), int(np.argmin(report.reach))
-            folded = report.wrist[wrist] < 0.01
-            leg = (wrist if folded else reach) + 1
-            why = "its wrist's middle joint is at 90°" if folded else "its crank and rod are in line"
-            text = f"leg {leg} is singular here: {why}; keep the path away from this pose, or turn the plate otherwise"
-            size = float(report.wrist[wrist]) if folded else 1e-3
-            return SingularPose(text, which="W", leg=leg, condition=1.0 / max(size, 1e-300), direction=np.zeros(6))
-        text = "rates, reference or torques are not finite, or beyond 1e9; check what the step is given"
-        return StepError(text, report=report)
+        wrist, reach = int(np.argmin(report.wrist)), int(np.argmin(report.reach))
+        folded = report.wrist[wrist] < 0.01
+        leg = (wrist if folded else reach) + 1
+        why = "its wrist's middle joint is at 90°" if folded else "its crank and rod are in line"
+        text = f"leg {leg} is singular here: {why}; keep the path away from this pose, or turn the plate otherwise"
+        size = float(report.wrist[wrist]) if folded else 1e-3
+        return SingularPose(text, which="W", leg=leg, condition=1.0 / max(size, 1e-300), direction=np.zeros(6))
 
 
 def joined(reference: Any) -> Floats:

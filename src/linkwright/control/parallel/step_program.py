@@ -3,8 +3,8 @@
     theta (6), rate (6), previous (26), reference (19), gains (13)  →  tau (6), state (26), report (22)
 
 `previous` is the `state` that the step before left: pose (7), twist (6), commanded acceleration (6), torques (6), and
-1 if the pose was found one period ago: 0 at the beginning, and after a step that was lost or jumped, where the change
-of the pose is no twist. Then, without rates, the twist is that of `previous`.
+1 if the pose was found one period ago: 0 in the initial state, and after a step that was lost or jumped, where the
+change of the pose is no twist. Then, without rates, the twist is that of `previous`.
 `reference` is x_d (7), ẋ_d (6), ẍ_d (6); twists and accelerations are of the plate's origin, then angular, in ground's
 axes. `gains` are K_P (6), K_V (6) and the period (s), by which the previous pose is moved ahead before the search.
 `report` is a sum of `Flag`s, corrections taken, residual of the rods (m), evenness of S (1/condition, about), then for
@@ -81,7 +81,7 @@ class Parts:
         pose = moved(previous[POSE], [period * x for x in mean[:3]], [period * x for x in mean[3:]])
         return pose, plus(v, change)
 
-    def beginning(self, previous: Any, gains: Any) -> Any:
+    def search_start(self, previous: Any, gains: Any) -> Any:
         return np.array(self.predicted(previous, gains[12])[0])
 
     def plate_state(
@@ -176,7 +176,7 @@ class Parts:
             clear = minimum(clear, minimum(shares[8][k], -legs.KNEE / self.geometry.crank * driven[k]))
         finite = less(dot(tau, tau), HUGE)
         flag = flag + less_equal(even, EVEN) * float(Flag.SINGULAR) + _flag(less_equal(0.0, wanted), Flag.UNREACHABLE)
-        # What is not finite is no news where the machine is singular or a flag tells why.
+        # Torques that are not finite are flagged only where no other flag is the reason.
         clean = less_equal(flag, 0.0)
         clear = less(CLEAR, clear)
         flag = flag + clean * _flag(clear, Flag.WRIST) + clean * clear * _flag(finite, Flag.NOT_FINITE)
@@ -272,7 +272,7 @@ class Parts:
     # -- their parts -------------------------------------------------------------------------------------
     def _add_search(self, b: ProgramBuilder, theta: Ref, previous: Ref, gains: Ref) -> tuple[Ref, forward.Search]:
         start = b.temporary("start", (7,))
-        b.call(self.beginning, [previous, gains], [start])
+        b.call(self.search_start, [previous, gains], [start])
         return start, forward.add_search(b, self.geometry, theta, start)
 
     def _add_middle(self, b: ProgramBuilder, inputs: dict[str, Ref]) -> Middle:

@@ -47,7 +47,7 @@ REST = 1.0  # s after it
 EXCITATION, EXCITED, HELD, ORDER = 30.0, 2.5, 2, 11
 #: The same with a compensator in the loop, which takes away what rings: more, and slower, or friction is all one sees.
 INSIDE, INSIDE_HELD = 45.0, 4
-SETTLED = 0.1  # of a step: what may be left of it a second later
+AT_REST = 0.1  # of a step: what may be left of it a second later
 #: t50 and vibration of perturbed plants, over those without feedback: with the same K, and with one of their own.
 BOUNDS = {"fixed": (0.6, 0.6), "redesigned": (0.25, 1.0 / 3.0)}
 
@@ -78,9 +78,9 @@ class Jump:
     run: SampledRun
 
     @property
-    def settled(self) -> bool:
+    def at_rest(self) -> bool:
         """Whether the plate has come to rest: a loop that goes on ringing is not stable."""
-        return bool(self.left <= SETTLED * np.abs(self.reference).max())
+        return bool(self.left <= AT_REST * np.abs(self.reference).max())
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def perturbed(rig: Rig, variation: Variation, two: TwoDof, *, samples: int = 400
         except LinkwrightError as error:
             why.append(f"{what}: {error}")
             return None
-        if not outcome.settled:
+        if not outcome.at_rest:
             why.append(f"{what}: a second after the motion it still shakes by {outcome.left:.2g} m/s² rms")
             return None
         return outcome.t50, outcome.vibration
@@ -292,7 +292,7 @@ def perturbed(rig: Rig, variation: Variation, two: TwoDof, *, samples: int = 400
 
 
 def checked(run: SampledRun) -> SampledRun:
-    """A run that went to its end; one that did not is an error that says why."""
+    """A run that went to its end; another one is an error with the reason."""
     if not run.status:
         raise LinkwrightError(str(run.status))
     return run

@@ -131,6 +131,13 @@ def dressed(ax: Axes, x: str = "", y: str = "", title: str = "") -> Axes:
     return ax
 
 
+def panels(height: float, *labels: tuple[str, ...], **options: Any) -> tuple[Figure, list[Axes]]:
+    """A figure of so many inches with axes below each other, each with its labels of x and y and perhaps a title."""
+    figure = new_figure(height)
+    axes = figure.subplots(len(labels), 1, squeeze=False, **options)[:, 0].tolist()
+    return figure, [dressed(ax, *words) for ax, words in zip(axes, labels, strict=True)]
+
+
 def legend(figure: Figure, *axes: Axes, columns: int = 2) -> None:
     """One legend for some axes, above them, each label once."""
     handles: dict[str, Any] = {}
@@ -180,10 +187,8 @@ def friction_figure(up: Tracking) -> Figure:
 
 
 def _height(up: Tracking, laws: Sequence[str]) -> Figure:
-    figure = new_figure(4.9)
-    place, error = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    dressed(place, "", "height (mm)")
-    dressed(error, "time (s)", "error (mm)")
+    labels = ("", "height (mm)"), ("time (s)", "error (mm)")
+    figure, (place, error) = panels(4.9, *labels, sharex=True, height_ratios=[3, 2])
     start = up.reference[0, UP]
     place.plot(up.time, 1e3 * (up.reference[:, UP] - start), **REFERENCE.of(zorder=4))
     for law in laws:
@@ -229,8 +234,7 @@ def jump_figure(without: Jump, after: Jump) -> Figure:
 
 def slow_figure(without: Jump, after: Jump, slow: Jump) -> Figure:
     """The rise with the paper's own wanted response beside the faster one."""
-    figure = new_figure(3.4)
-    ax = dressed(figure.subplots(), "time after the step (ms)", "acceleration (m/s²)")
+    figure, (ax,) = panels(3.4, ("time after the step (ms)", "acceleration (m/s²)"))
     for line, one in ((REFERENCE, None), (WITHOUT, without), (PAPERS, slow), (WITH, after)):
         series = without.reference if one is None else one.measured
         ax.plot(1e3 * (without.time - BEFORE), series, drawstyle=_steps(one), **line.of())
@@ -288,10 +292,7 @@ def _jumps(shown: Sequence[tuple[Line, Jump]], *, zoom: bool) -> Figure:
 
 def torque_figure(limit: float, up: Tracking, without: Jump, after: Jump) -> Figure:
     """The largest of the six motors' torques over time, with their limit."""
-    figure = new_figure(5.4)
-    straight, jump = figure.subplots(2, 1)
-    dressed(straight, "", "largest torque (N m)")
-    dressed(jump, "time (s)", "largest torque (N m)")
+    figure, (straight, jump) = panels(5.4, ("", "largest torque (N m)"), ("time (s)", "largest torque (N m)"))
     for law, run in up.runs.items():
         straight.plot(run.time, np.abs(run.torque).max(axis=1), **LAWS[law].of(linewidth=1.2))
     for line, one in ((WITHOUT, without), (WITH, after)):
@@ -308,15 +309,13 @@ def torque_figure(limit: float, up: Tracking, without: Jump, after: Jump) -> Fig
 # -- sines ----------------------------------------------------------------------------------------------------------
 def wave_figure(one: Wave, last: float = 0.4) -> Figure:
     """Figures 15 and 16: a sine without and with feedback."""
-    figure = new_figure(4.9)
-    axes = figure.subplots(2, 1, sharex=True, sharey=True)
+    labels = ("", "acceleration (m/s²)"), ("time (s)", "acceleration (m/s²)")
+    figure, axes = panels(4.9, *labels, sharex=True, sharey=True)
     begin = max(one.time[0], one.time[-1] - last)
     shown = one.time >= begin - 1e-9
     for ax, line, y in zip(axes, (WITHOUT, WITH), (one.without, one.with_feedback), strict=True):
-        dressed(ax, "", "acceleration (m/s²)")
         ax.plot(one.time[shown], one.reference[shown], **REFERENCE.of())
         ax.plot(one.time[shown], y[shown], **line.of())
-    axes[1].set_xlabel("time (s)")
     axes[1].set_xlim(begin, one.time[-1])
     legend(figure, *axes, columns=3)
     return figure
@@ -324,10 +323,8 @@ def wave_figure(one: Wave, last: float = 0.4) -> Figure:
 
 def sweep_figure(many: Waves) -> Figure:
     """Gain and phase of the measured acceleration over the reference, by sines of one frequency each."""
-    figure = new_figure(4.9)
-    gain, phase = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    dressed(gain, "", "gain")
-    dressed(phase, "frequency (Hz)", "phase (°)")
+    labels = ("", "gain"), ("frequency (Hz)", "phase (°)")
+    figure, (gain, phase) = panels(4.9, *labels, sharex=True, height_ratios=[3, 2])
     for line, ratio in ((WITHOUT, many.without), (WITH, many.with_feedback)):
         gain.plot(many.frequencies, np.abs(ratio), **line.of(marker="o", markersize=4))
         phase.plot(many.frequencies, np.degrees(np.unwrap(np.angle(ratio))), **line.of(marker="o", markersize=4))
@@ -356,8 +353,7 @@ def plants_figure(plants: Sequence[Perturbed]) -> Figure:
     """Every perturbed plant's t50 and vibration over those without feedback, with the bounds."""
     from matplotlib.patches import Rectangle
 
-    figure = new_figure(4.6)
-    ax = dressed(figure.subplots(), "t50 with feedback / t50 without", "vibration with feedback / without")
+    figure, (ax,) = panels(4.6, ("t50 with feedback / t50 without", "vibration with feedback / without"))
     largest = np.array([0.65, 0.65])
     for which, line, mark in (("fixed", FIXED, "o"), ("redesigned", OWN, "^")):
         at = np.array([plant.ratios(which) for plant in plants])
@@ -379,8 +375,7 @@ def plants_figure(plants: Sequence[Perturbed]) -> Figure:
 
 def latency_figure(timing: Timing) -> Figure:
     """How late steps began, and how long they took, of all steps of the loop."""
-    figure = new_figure(3.6)
-    ax = dressed(figure.subplots(), "time (µs)", "steps")
+    figure, (ax,) = panels(3.6, ("time (µs)", "steps"))
     deadline = 1e6 / timing.rate
     shown = [x[np.isfinite(x)] for x in (timing.late, timing.took)]
     top = max([deadline, *(float(x.max(initial=0.0)) for x in shown)])

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.control import bode, multiplicative_error, system
-from linkwright.studies.manipulator.figures import ALARM, FAINT, INK, dressed, legend, new_figure
+from linkwright.studies.manipulator.figures import ALARM, FAINT, INK, dressed, legend, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,8 +47,7 @@ def bode_figure(one: Round) -> Figure:
 
 def weights_figure(one: Round) -> Figure:
     """The weights: W_T above what the measured response differs from the model, W_S over what is to be improved."""
-    figure = new_figure(3.7)
-    ax = dressed(figure.subplots(), "frequency (Hz)", "gain")
+    figure, (ax,) = panels(3.7, ("frequency (Hz)", "gain"))
     hertz = frequencies(one.model)
     w = 2.0 * np.pi * hertz
     at, error, _ = coherent_error(one)
@@ -75,10 +74,8 @@ def coherent_error(one: Round) -> tuple[Floats, Floats, Floats]:
 
 def loop_figure(one: Round) -> Figure:
     """The stacked cost over frequency under γ, and the loop's S and T under what W_T allows."""
-    figure = new_figure(5.9)
-    cost, loop = figure.subplots(2, 1, sharex=True)
-    dressed(cost, "", "largest singular value", "the cost")
-    dressed(loop, "frequency (Hz)", "gain", "the loop")
+    labels = ("", "largest singular value", "the cost"), ("frequency (Hz)", "gain", "the loop")
+    figure, (cost, loop) = panels(5.9, *labels, sharex=True)
     problem, K = one.design.problem, system(one.K, "K")
     hertz = frequencies(one.model)
     w = 2.0 * np.pi * hertz

@@ -40,7 +40,7 @@ DIMENSIONS = (
 ROTOR_MASS = 1.0  # kg; a rotor's axis stands still, so that its mass only loads the base
 #: Joint axes in the legs' own axes, from crank to plate.
 AXES = ((0, 0, 1), (0, 0, 1), (0, 1, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0))
-_X_IS_H = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # a frame whose h axis is x
+_X_IS_AXIS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # a frame whose joint axis (z) is x
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _leg(b: Builder, p: dict[str, Any], g: Hexapod, leg: int, angles: Floats, *,
     b.joint("revolute", fork, rod, names[2], axis=AXES[2], actuated=False)
     b.joint("revolute", rod, outer, names[3], axis=AXES[3], at=(p["rod"], 0.0, 0.0), actuated=False)
     b.joint("revolute", outer, inner, names[4], axis=AXES[4], actuated=False)
-    b.joint("revolute", b.frame(inner, _X_IS_H), wrist, names[5], actuated=False, cut=cut)
+    b.joint("revolute", b.frame(inner, _X_IS_AXIS), wrist, names[5], actuated=False, cut=cut)
 
     axes, at = g.frames[leg - 1], g.base_points[leg - 1]
     before = {fork: g.crank, outer: g.rod}  # from the body inward, along its x axis

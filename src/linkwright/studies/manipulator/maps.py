@@ -69,7 +69,7 @@ def quality(geometry: Hexapod, pose: ArrayLike, *, limits: Limits | None = None,
     tilted = np.stack(
         [limits.universal - np.abs(legs.angles[..., 2]), limits.spherical - _ball_tilt(geometry, legs, where)], axis=-1
     )
-    # The worst leg, by reach before tilts; legs that are alike by symmetry are told apart by number, not by rounding.
+    # The worst leg, by reach before tilts; of legs that are alike by symmetry the first counts, whatever rounding does.
     slack, room = legs.slack.min(axis=-1), tilted.min(axis=(-2, -1))
     out = slack < 0.0
     leg = np.where(out, _first_least(legs.slack), _first_least(tilted.min(axis=-1)))

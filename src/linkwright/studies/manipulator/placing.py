@@ -1,4 +1,4 @@
-"""Rotations, and joints put where closed forms say they are: shared by the models of parallel machines."""
+"""Rotations, and joints put into the positions of closed forms: shared by the models of parallel machines."""
 
 from __future__ import annotations
 

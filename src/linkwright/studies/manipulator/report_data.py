@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from linkwright.studies.manipulator.study import Study
     from linkwright.studies.manipulator.timing import Timing
 
-#: What tells that a folder's study.json is one of these reports.
+#: A folder's study.json with this format is one of these reports.
 FORMAT, VERSION = "linkwright study parallel-manipulator", 1
 PACKAGES = ("numpy", "scipy", "llvmlite", "control", "matplotlib")
 PERCENT = (50.0, 99.0, 99.9, 100.0)

@@ -74,7 +74,7 @@ def identification_section(study: Study, pictures: Pictures) -> Section:
             f"Bode plot of round {one.number}: gain and phase of the model with its band, the measured response as "
             "dots, and its coherence below.",
             f"Round {one.number}: the model with its 95 % band, the response measured without a model, and the "
-            f"coherence, which tells where that can be trusted. Modes of the model: {escaped(shown)}.",
+            f"coherence, which shows where that can be trusted. Modes of the model: {escaped(shown)}.",
         )
     return Section("identification", "Identification", "fig. 12", inside)
 

@@ -63,7 +63,7 @@ FORMS = {
 
 
 def claims_section(claims: Sequence[Claim]) -> Section:
-    """What the paper says beside what was found."""
+    """The claims of the paper beside the results."""
     rows = [(c.what, c.paper, c.found, c.bound, judged(c.met)) for c in claims]
     shown = table(columns("what", "paper", "here", "bound", "result"), rows, cards=True)
     return Section("claims", "What the paper says, and what was found", "", shown)

@@ -80,7 +80,7 @@ class Study:
         return BANDWIDTHS[self.design.best.which]
 
     def claims(self) -> list[Claim]:
-        """What the paper says beside what was found."""
+        """The claims of the paper beside the results."""
         tracking, timing = _tracking_claims(self.straight, self.curve), _timing_claims(self.timing)
         return [*tracking, *_feedback_claims(self), *_plant_claims(self.plants), *timing]
 
@@ -120,31 +120,31 @@ def run_study(
     """
     whole_number("plants, the number of perturbed plants,", plants)
     began = time.perf_counter()
-    tell = progress or (lambda what, part: None)
+    report = progress or (lambda what, part: None)
     bench = Rig(seed=seed) if rig is None else rig
     count = min(plants, 4) if quick else plants
     samples = 2500 if quick else 5000
-    tell("control step: timing", 0.0)
+    report("control step: timing", 0.0)
     timing = measured(bench.geometry, steps=2000 if quick else 20_000)
-    tell("straight up, by three controllers", 0.03)
+    report("straight up, by three controllers", 0.03)
     up = straight(bench)
-    tell("the curve, by three controllers", 0.12)
+    report("the curve, by three controllers", 0.12)
     around = curve(bench)
-    tell("acceleration without feedback", 0.16)
+    report("acceleration without feedback", 0.16)
     before = jump(bench)
-    tell("identification and design", 0.18)
+    report("identification and design", 0.18)
     design = designed(bench, rounds=1 if quick else 2, samples=samples, seed=seed + 1)
     two = design.compensator
-    tell("acceleration with feedback", 0.30)
+    report("acceleration with feedback", 0.30)
     after = jump(bench, two)
     slow = jump(bench, _slow(design))
-    tell("the 16 Hz sine and the sweep", 0.33)
+    report("the 16 Hz sine and the sweep", 0.33)
     sine = wave(bench, two)
     waves = sweep(bench, two, QUICK_FREQUENCIES if quick else FREQUENCIES)
     others = []
     for done, one in enumerate(_plants(bench, two, count, samples, seed, workers)):
         others.append(one)
-        tell(f"perturbed plant {done + 1} of {count}", 0.40 + 0.60 * (done + 1) / count)
+        report(f"perturbed plant {done + 1} of {count}", 0.40 + 0.60 * (done + 1) / count)
     notes = ("a quick run: shorter records, fewer frequencies and plants",) if quick else ()
     spent = time.perf_counter() - began
     return Study(bench, seed, up, around, before, design, after, slow, sine, waves, tuple(others), timing, spent, notes)
