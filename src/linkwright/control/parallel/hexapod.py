@@ -13,7 +13,7 @@ The wrist is singular where its middle angle is ±90°.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from linkwright.base.types import Floats
 from linkwright.errors import ModelError
 
 LEGS = 6
-LINKS = ("crank", "universal", "rod", "first_cross", "second_cross", "plate")  # each has a `…_inertia`
 _LENGTHS = ("base_radius", "crank", "rod", "plate_radius", "home_height", "turn_length")
 _ANGLES = ("base_half_angle", "crank_turn", "plate_half_angle")
 
@@ -73,6 +72,9 @@ class Hexapod:
     `ModelError`.
     """
 
+    #: The links, from the base to the plate; each has an inertia, `crank_inertia` and so on.
+    LINKS: ClassVar[tuple[str, ...]] = ("crank", "universal", "rod", "first_cross", "second_cross", "plate")
+
     base_radius: float
     base_half_angle: float
     crank_turn: float
@@ -96,7 +98,7 @@ class Hexapod:
             positive_number(f"{name}, a length in metres,", getattr(self, name))
         for name in _ANGLES:
             finite_number(f"{name}, an angle in radians,", getattr(self, name))
-        for link in LINKS:
+        for link in self.LINKS:
             _check_inertia(f"{link}_inertia", getattr(self, f"{link}_inertia"))
         finite_number("gravity, in m/s²,", self.gravity)
         finite_array(f"pairs, {LEGS // 2} angles in radians,", self.pairs, (LEGS // 2,))

@@ -11,7 +11,6 @@ import numpy as np
 
 from linkwright.control import Hexapod, LinkInertia
 
-LEGS = 6
 #: Inertias from table 3, which draws rods along its z axis; here they lie along x: (x, y, z) there is (y, z, x) here.
 SIX_LEG = Hexapod(
     base_radius=0.40,
@@ -30,3 +29,4 @@ SIX_LEG = Hexapod(
     second_cross_inertia=LinkInertia(3.79, (0.0, 0.0, 0.0), (0.0152, 0.00788, 0.0133)),
     plate_inertia=LinkInertia(30.0, (0.0, 0.0, 0.0), (1.14, 1.14, 2.28)),
 )
+LEGS = len(SIX_LEG.directions)

@@ -32,7 +32,7 @@ from linkwright.studies.manipulator.geometry import LEGS, SIX_LEG
 from linkwright.studies.manipulator.placing import about
 
 LINKS = ("arm", "fork", "rod", "outer", "inner")  # a leg's bodies
-MASSES = ("crank", "universal", "rod", "first_cross", "second_cross", "plate")  # what `Hexapod` calls their inertias
+MASSES = Hexapod.LINKS  # each with a mass that is a parameter
 DIMENSIONS = (
     *("base_radius", "base_half_angle", "crank_turn", "crank", "rod"),
     *("plate_radius", "plate_half_angle", "gravity"),
