@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.control import ControlStep, leg_counts, leg_motion
+from linkwright.control import ControlStep, StepSettings, leg_counts, leg_motion
 from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import machine, state
 from linkwright.studies.manipulator.timing import (
@@ -73,7 +73,7 @@ def peers(samples: Samples, rounds: int) -> list[tuple[str, float]]:
     count = 200
     mech = machine(GEOMETRY)
     q, v, a = (np.ascontiguousarray(x[:count]) for x in state(mech, GEOMETRY, *samples[:3]))
-    step = ControlStep(GEOMETRY, form="serial")
+    step = ControlStep(GEOMETRY, settings=StepSettings(form="serial"))
     driven = [k for k, joint in enumerate(mech.joints) if joint.name.startswith("crank")]
     wanted = mech.inverse_dynamics(q[7], v[7], a[7])[driven]
     step.reset(samples.pose[7])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from plates import chain_torques, plate_at, plates
 
-from linkwright.control import Corrected, LinkInertia, friction
+from linkwright.control import Corrected, LinkInertia, StepSettings, friction
 from linkwright.control.loop.controller import Measured, Target
 from linkwright.control.parallel.forward import moved
 from linkwright.control.parallel.kinematics import SingularPose, Unreachable, legs_at, rotation_matrix
@@ -33,7 +33,10 @@ def mech():
 
 @pytest.fixture(scope="module")
 def steps():
-    made = {form: ControlStep(GEOMETRY, form=form, threads=2 if form in FORMS[2:] else None) for form in FORMS}
+    made = {
+        form: ControlStep(GEOMETRY, settings=StepSettings(form=form, threads=2 if form in FORMS[2:] else None))
+        for form in FORMS
+    }
     yield made
     for step in made.values():
         step.close()
@@ -61,7 +64,10 @@ def test_torques_are_those_of_inverse_dynamics_of_the_whole_chain(mech, steps, f
 
 
 def test_forms_agree_off_the_reference_with_gains_of_their_own():
-    made = [ControlStep(GEOMETRY, [1e3, 2e3, 3e3, 4e3, 5e3, 6e3], np.arange(6) * 40.0, form=f) for f in FORMS[:3]]
+    made = [
+        ControlStep(GEOMETRY, [1e3, 2e3, 3e3, 4e3, 5e3, 6e3], np.arange(6) * 40.0, settings=StepSettings(form=f))
+        for f in FORMS[:3]
+    ]
     for plate in plates(GEOMETRY, 10):
         other = plate.reference.copy()
         other[:3] += 0.01
@@ -79,7 +85,7 @@ def test_forms_agree_off_the_reference_with_gains_of_their_own():
 def test_the_acceleration_is_resolved_from_errors_of_place_turn_and_speed(mech):
     plate = plates(GEOMETRY, 1, seed=4)[0]
     kp, kv = 900.0, 50.0
-    step = ControlStep(GEOMETRY, kp, kv, form="serial")
+    step = ControlStep(GEOMETRY, kp, kv, settings=StepSettings(form="serial"))
     step.reset(plate.pose)
     axis, angle = np.array([0.6, 0.0, 0.8]), 0.2
     shift, speed = np.array([0.01, -0.02, 0.015]), plate.twist + 0.1
@@ -107,7 +113,7 @@ def test_ahead_of_its_sample_the_pipelined_form_gives_the_torques_of_the_predict
 
 
 def test_pipelined_with_and_without_a_second_thread_are_one():
-    one, two = (ControlStep(GEOMETRY, form="pipelined", threads=n) for n in (1, 2))
+    one, two = (ControlStep(GEOMETRY, settings=StepSettings(form="pipelined", threads=n)) for n in (1, 2))
     for plate in plates(GEOMETRY, 5):
         for step in (one, two):
             step.reset(plate.pose, plate.twist)
@@ -117,7 +123,7 @@ def test_pipelined_with_and_without_a_second_thread_are_one():
 
 
 def test_without_rates_the_twist_is_the_change_of_the_pose():
-    step = ControlStep(GEOMETRY, form="serial", rates="difference")
+    step = ControlStep(GEOMETRY, settings=StepSettings(form="serial", rates="difference"))
     speed, period = np.array([0.3, -0.2, 0.4, 0.0, 0.0, 0.0]), step.period
     for k in range(3):
         pose = GEOMETRY.home.copy()
@@ -138,7 +144,7 @@ def shifted(by):
 @pytest.mark.parametrize("form", FORMS)
 def test_without_rates_a_first_pose_off_the_reset_is_no_motion(form):
     plate = shifted([0.036, 0.0, 0.0])
-    step = ControlStep(GEOMETRY, form=form, rates="difference")
+    step = ControlStep(GEOMETRY, settings=StepSettings(form=form, rates="difference"))
     for _ in range(2):  # a run that starts anew begins so again
         for _ in range(2):
             tau = step(plate.theta, None, plate.reference)
@@ -154,7 +160,7 @@ def test_without_rates_a_first_pose_off_the_reset_is_no_motion(form):
 @pytest.mark.parametrize("hold", [True, False])
 @pytest.mark.parametrize("form", FORMS)
 def test_without_rates_the_twist_after_a_lost_pose_is_the_last_that_is_known(form, hold):
-    step = ControlStep(GEOMETRY, form=form, rates="difference", hold=hold)
+    step = ControlStep(GEOMETRY, settings=StepSettings(form=form, rates="difference", hold=hold))
     speed, period, still = 0.4, step.period, np.array([0.4, 0.0, 0.0, 0.0, 0.0, 0.0])
     for k in range(8):
         plate = shifted([k * period * speed, 0.0, 0.0])
@@ -192,7 +198,7 @@ def test_a_rotation_vector_may_stand_for_euler_parameters():
     vector = np.concatenate([plate.pose[:3], angle * e[1:] / np.linalg.norm(e[1:])])
     found = []
     for pose in (plate.pose, vector):
-        step = ControlStep(GEOMETRY, form="serial")
+        step = ControlStep(GEOMETRY, settings=StepSettings(form="serial"))
         step.reset(pose)
         found.append(step(plate.theta, plate.rate, (pose, plate.twist, plate.acceleration)))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
@@ -245,7 +251,7 @@ def home():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_reference_out_of_reach_names_the_leg_and_by_how_much(form):
-    plate, step = home(), ControlStep(GEOMETRY, form=form)
+    plate, step = home(), ControlStep(GEOMETRY, settings=StepSettings(form=form))
     far = GEOMETRY.home.copy()
     far[2] += 0.8
     with pytest.raises(Unreachable, match=r"reference is out of reach: leg \d .* mm too far") as error:
@@ -262,7 +268,7 @@ def test_a_reference_out_of_reach_names_the_leg_and_by_how_much(form):
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("where", ["theta", "rate", "reference"])
 def test_held_torques_and_the_pose_stay_finite_whatever_comes_in(form, bad, where):
-    plate, step = home(), ControlStep(GEOMETRY, form=form, hold=True)
+    plate, step = home(), ControlStep(GEOMETRY, settings=StepSettings(form=form, hold=True))
     step(*plate[3:])
     last = step(*plate[3:])
     given = {name: getattr(plate, name).copy() for name in ("theta", "rate", "reference")}
@@ -281,7 +287,7 @@ def test_held_torques_and_the_pose_stay_finite_whatever_comes_in(form, bad, wher
 @pytest.mark.parametrize("factor", [1.2, 0.0])
 def test_a_reference_of_euler_parameters_that_are_not_unit_is_told(form, factor):
     plate = plates(GEOMETRY, 1)[0]
-    step, held = (ControlStep(GEOMETRY, form=form, hold=hold) for hold in (False, True))
+    step, held = (ControlStep(GEOMETRY, settings=StepSettings(form=form, hold=hold)) for hold in (False, True))
     for one in (step, held):
         one.reset(plate.pose)
         last = one(*plate[3:])
@@ -355,32 +361,36 @@ def test_a_pose_where_the_motors_lose_a_direction_is_told():
         step(theta, STILL, (geometry.home, STILL, STILL))
     assert isinstance(error.value, SingularPose)
     assert error.value.which == "S"
-    held = ControlStep(geometry, hold=True)
+    held = ControlStep(geometry, settings=StepSettings(hold=True))
     assert np.isfinite(held(theta, STILL, (geometry.home, STILL, STILL))).all()
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"form": "parallel"}, "'serial'"),
-        ({"rates": "none"}, "'difference'"),
+        ({"settings": {"form": "parallel"}}, "'serial'"),
+        ({"settings": {"rates": "none"}}, "'difference'"),
         ({"period": 0.0}, "time between two steps"),
         ({"kp": -1.0}, "kp must be finite"),
         ({"kv": [1.0, 2.0]}, "one number, or 6 of them"),
         ({"payload": -3.0}, "mass in kg"),
-        ({"form": "threads", "threads": 7}, "1 to 6"),
+        ({"settings": {"form": "threads", "threads": 7}}, "1 to 6"),
+        ({"form": "serial"}, r"no argument 'form'; give settings=lw\.control\.StepSettings\(form="),
     ],
 )
 def test_bad_options_are_refused(options, text):
+    settings = options.pop("settings", {})
     with pytest.raises((ModelError, ShapeError), match=text):
-        ControlStep(GEOMETRY, **options)
+        ControlStep(GEOMETRY, settings=StepSettings(**settings), **options)
 
 
 def test_arrays_of_the_wrong_shape_and_poses_that_are_none_are_refused():
     plate, step = home(), ControlStep(GEOMETRY)
     for form in ("serial", "pipelined"):
         with pytest.raises(ShapeError):
-            ControlStep(GEOMETRY, form=form, threads=1)(plate.theta[:5], plate.rate, plate.reference)
+            ControlStep(GEOMETRY, settings=StepSettings(form=form, threads=1))(
+                plate.theta[:5], plate.rate, plate.reference
+            )
     with pytest.raises(ShapeError, match="19 numbers"):
         step(plate.theta, plate.rate, "up")
     with pytest.raises(ModelError, match="unit"):
@@ -439,7 +449,7 @@ def test_the_c_file_compiles_without_a_warning_and_gives_the_same(tmp_path, step
 
 
 def test_the_c_file_without_rates_begins_at_rest_and_cleans_its_name(tmp_path):
-    step = ControlStep(GEOMETRY, form="serial", rates="difference")
+    step = ControlStep(GEOMETRY, settings=StepSettings(form="serial", rates="difference"))
     code = library(tmp_path, step.to_c("1 x;"), "-O0")
     tau, report, plate, none = np.zeros(6), np.zeros(22), shifted([0.036, 0.0, 0.0]), np.zeros(6)
     code.x1_x_start(None)

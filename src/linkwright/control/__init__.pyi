@@ -83,4 +83,5 @@ from linkwright.control.parallel.kinematics import rotation_matrix as rotation_m
 from linkwright.control.parallel.leg_counts import leg_counts as leg_counts
 from linkwright.control.parallel.step import ControlStep as ControlStep
 from linkwright.control.parallel.step import StepError as StepError
+from linkwright.control.parallel.step import StepSettings as StepSettings
 from linkwright.spatial.rotation import euler_parameters as euler_parameters

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from linkwright.base.checks import finite_array, positive_number, whole_number
 from linkwright.base.types import Floats
 from linkwright.control.loop.actuators import Delay, Guard, Saturation, Slew
-from linkwright.control.loop.controller import Measured, State
+from linkwright.control.loop.controller import Measured, State, refuse_settings
 from linkwright.control.loop.plant import Plant, joint_positions
 from linkwright.control.loop.sampled_run import Rows, SampledRun
 from linkwright.control.loop.sensors import Encoder, EncoderReader, Sensor
@@ -104,7 +104,7 @@ class Loop:
         settings: LoopSettings | None = None,
         **other: Any,
     ) -> None:
-        _refuse(other)
+        refuse_settings("Loop", other, LoopSettings)
         if not hasattr(controller, "step"):
             raise ModelError(f"a controller has start(measured) and step(k, t, measured); {controller!r} has not")
         if isinstance(sensors, str) and sensors != "exact":
@@ -343,12 +343,3 @@ class _Run:
         run.sensors, run.signals = self.sensed.first(rows), self.signals.first(rows)
         run.saturated, run.held = (0 if s is None else s.samples), g.count
         return run.joined(mech, {x.name: (x.labels, x.unit) for x in loop.sensors})
-
-
-def _refuse(other: Mapping[str, Any]) -> None:
-    """Refuse further keywords of a `Loop`: those of `LoopSettings` by naming it."""
-    for name in other:
-        if name in LoopSettings.__dataclass_fields__:
-            text = f"Loop takes no argument {name!r}; give settings=lw.control.LoopSettings({name}=...)"
-            raise ModelError(text, element=name)
-        raise TypeError(f"Loop takes no argument {name!r}")

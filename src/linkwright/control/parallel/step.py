@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.base.checks import positive_number
 from linkwright.base.types import Floats
-from linkwright.control.loop.controller import gains
+from linkwright.control.loop.controller import gains, refuse_settings
 from linkwright.control.parallel.hexapod import LEGS, Hexapod, LinkInertia
 from linkwright.control.parallel.kinematics import SingularPose, Unreachable, check_reach, leg_motion, legs_at
 from linkwright.control.parallel.step_c import c_file
@@ -66,6 +67,53 @@ class Report(NamedTuple):
         return cls(Flag(int(flags)), int(iterations), residual, evenness, *legs)
 
 
+@dataclass(frozen=True, kw_only=True)
+class StepSettings:
+    """Settings of a `ControlStep` beyond its main arguments.
+
+    - `rates`: "measured", the rates of the motors are inputs; or "difference", the plate's twist is the change of its
+      pose since the step before. The first step, and one after a step without a pose, then takes the last twist that
+      is known: that of `reset`.
+    - `hold`: whether a step that fails gives the torques of the step before instead of an error; False.
+    - `form`: how the legs are computed; "simd".
+      - "serial": leg after leg.
+      - "simd": the six legs in the lanes of vector registers.
+      - "threads": the legs shared out to threads that wait spinning; `close()` gives the cores back. At this size it
+        does not pay.
+      - "pipelined": as in the paper's figure 4, torques are those at the pose predicted one period ahead from the
+        sample before, while the forward kinematics of this sample runs beside them for the next. A step then takes as
+        long as the longer of the two; what is measured acts one period later, and in between the plate is taken to
+        accelerate as commanded (an error of the acceleration δ is an error of δ T²/2 in place and δ T in speed).
+    - `threads`: how many threads "threads" (1 to 6) and "pipelined" (1 or 2) use; one a core unless given.
+
+    >>> import linkwright as lw
+    >>> lw.control.StepSettings(form="serial").hold
+    False
+
+    Another form, way to rates or number of threads raises `ModelError`.
+    """
+
+    FORMS: ClassVar[tuple[Form, ...]] = get_args(Form)
+
+    rates: Literal["measured", "difference"] = "measured"
+    hold: bool = False
+    form: Form = "simd"
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.form not in self.FORMS:
+            raise ModelError(f"form is {self.form!r}; it can be {', '.join(map(repr, self.FORMS))}")
+        if self.rates not in ("measured", "difference"):
+            raise ModelError(f"rates is {self.rates!r}; it can be 'measured' or 'difference'")
+        if not 1 <= self.team <= LEGS:
+            raise ModelError(f"threads is {self.threads!r}; give 1 to {LEGS}")
+
+    @property
+    def team(self) -> int:
+        """The number of threads."""
+        return min(threads(), LEGS if self.form == "threads" else 2) if self.threads is None else self.threads
+
+
 class ControlStep:
     """Torques of the six motors (N m) from their measured angles and a reference: section 2.3 of the paper.
 
@@ -78,28 +126,23 @@ class ControlStep:
 
     Forward kinematics from θ_A (6, rad), warm-started by the step before; resolved acceleration
     ẍ = ẍ_d + K_V (ẋ_d − ẋ) + K_P (x_d − x); per leg inverse kinematics, rates, accelerations and Newton–Euler; then
-    τ_A = S⁻ᵀ τ_G. `kp` (1/s²) and `kv` (1/s) are one number or six: x, y, z and turns about them. References are x_d
-    (x, y, z and Euler parameters, or a rotation vector), twist and acceleration of the plate's origin in ground's axes,
-    as three arrays or as one of 19 numbers.
+    τ_A = S⁻ᵀ τ_G. Main arguments:
 
-    `payload` is a mass (kg) at the plate's centre of mass, or a `LinkInertia` in the plate's axes. `rates="difference"`
-    takes the plate's twist from its change since the step before, and no rates of the motors; the first step, and one
-    after a step that found no pose, takes the last twist that is known: that of `reset`. The forms:
+    - `geometry`: a `Hexapod`.
+    - `kp` (1/s²), `kv` (1/s): one number or six, for x, y, z and turns about them; 2000.0 and 285.0.
+    - `payload`: a mass (kg) at the plate's centre of mass, or a `LinkInertia` in the plate's axes; 0.0.
+    - `period`: the time between two steps (s); 2e-3.
+    - `reference`: what a step in a loop follows, an object with `at(t)`; none unless given.
 
-    - "serial": leg after leg.
-    - "simd": the six legs in the lanes of vector registers.
-    - "threads": the legs shared out to `threads` threads that wait spinning; `close()` gives the cores back. At this
-      size it does not pay.
-    - "pipelined": as in the paper's figure 4, torques are those at the pose predicted one `period` ahead from the
-      sample before, while the forward kinematics of this sample runs beside them for the next. A step then takes as
-      long as the longer of the two; what is measured acts one period later, and in between the plate is taken to
-      accelerate as commanded (an error of the acceleration δ is an error of δ T²/2 in place and δ T in speed).
+    References are x_d (x, y, z and Euler parameters, or a rotation vector), twist and acceleration of the plate's
+    origin in ground's axes, as three arrays or as one of 19 numbers.
 
-    A step that fails raises `Unreachable`, `SingularPose` or `StepError`; with `hold=True` it gives the torques of the
-    step before instead, and `report.flags` has the reason. Torques are never NaN.
+    Other arguments: `settings`, a `StepSettings`.
+
+    A step that fails raises `Unreachable`, `SingularPose` or `StepError`; with `StepSettings(hold=True)` it gives the
+    torques of the step before instead, and `report.flags` has the reason. Torques are never NaN.
     """
 
-    FORMS: tuple[Form, ...] = get_args(Form)
     reference: Any = None
 
     def __init__(
@@ -110,23 +153,16 @@ class ControlStep:
         *,
         payload: float | LinkInertia = 0.0,
         period: float = 2e-3,
-        form: Form = "simd",
-        rates: Literal["measured", "difference"] = "measured",
-        threads: int | None = None,
-        hold: bool = False,
         reference: Any = None,
+        settings: StepSettings | None = None,
+        **other: Any,
     ) -> None:
-        if form not in self.FORMS:
-            raise ModelError(f"form is {form!r}; it can be {', '.join(map(repr, self.FORMS))}")
-        if rates not in ("measured", "difference"):
-            raise ModelError(f"rates is {rates!r}; it can be 'measured' or 'difference'")
-        positive_number("period, the time between two steps in s,", period)
-        self.geometry = geometry
-        self.form, self.period, self.hold, self.rates = form, float(period), bool(hold), rates
+        refuse_settings("ControlStep", other, StepSettings)
+        self.geometry, self.reference = geometry, reference
+        self.settings = StepSettings() if settings is None else settings
+        self.period = positive_number("period, the time between two steps in s,", period)
         self.gains = np.array([*gains("kp", kp, 6), *gains("kv", kv, 6), self.period])
-        self.parts = Parts(geometry, _load(geometry, payload), rates == "measured")
-        self.reference = reference
-        self.threads = _threads(form, threads)
+        self.parts = Parts(geometry, _load(geometry, payload), self.settings.rates == "measured")
         self._crew: Crew | None = None
         self._run: Run | None = None
         self._numbers = np.zeros(REPORT)
@@ -178,7 +214,7 @@ class ControlStep:
         run = self._run or self._made()
         tau, state, numbers = run(theta, theta_rate, self._state, reference, self.gains)
         self._numbers = numbers
-        if numbers[0] and not self.hold:
+        if numbers[0] and not self.settings.hold:
             # Before the next step a period goes by that the pose before knows nothing of.
             self._state = self._state.copy()
             self._state[KNOWN] = 0.0
@@ -219,14 +255,14 @@ class ControlStep:
     # -- programs ----------------------------------------------------------------------------------------
     def program(self) -> Program:
         """The whole step as a program (see `step_program`); for "threads" and "pipelined" the serial one."""
-        return self.parts.whole("lanes" if self.form == "simd" else "serial")
+        return self.parts.whole("lanes" if self.settings.form == "simd" else "serial")
 
     def to_c(self, name: str = "control_step") -> str:
         """The step as one C99 file: no dependency but the mathematics library, fixed memory, bounded loops."""
         return c_file(self.parts.whole("serial"), name, self.geometry, self.gains)
 
     def _made(self) -> Run:
-        make = {"threads": self._shared_out, "pipelined": self._pipelined}.get(self.form, self._whole)
+        make = {"threads": self._shared_out, "pipelined": self._pipelined}.get(self.settings.form, self._whole)
         self._run = make()
         return self._run
 
@@ -237,8 +273,9 @@ class ControlStep:
 
     def _shared_out(self) -> Run:
         """Before the legs, the legs on their threads, after the legs."""
-        crew = self._crew = Crew(self.threads)
-        edges = [LEGS * k // self.threads for k in range(self.threads + 1)]
+        team = self.settings.team
+        crew = self._crew = Crew(team)
+        edges = [LEGS * k // team for k in range(team + 1)]
         counts = [b - a for a, b in pairwise(edges)]
         before, after = self.parts.before(), self.parts.after(counts)
         inputs = [np.zeros(b.shape) for b in before.inputs]
@@ -273,7 +310,7 @@ class ControlStep:
         plate, searched = np.zeros(13), np.zeros(3)
         dynamics = (ahead, [state, reference, gains], [tau, command, report])
         kinematics = (search, [theta, rate, state, gains], [plate, searched])
-        if self.threads > 1:
+        if self.settings.team > 1:
             self._crew = Crew(2)
             both: Callable[[], None] = self._crew.plan([dynamics, kinematics])
         else:
@@ -300,8 +337,8 @@ class ControlStep:
 
     # -- trouble -----------------------------------------------------------------------------------------
     def _no_rates(self) -> Floats:
-        if self.rates == "measured":
-            raise ModelError("give the rates of the motors, or make the step with rates='difference'")
+        if self.settings.rates == "measured":
+            raise ModelError("give the rates of the motors, or take StepSettings(rates='difference')")
         return np.zeros(LEGS)
 
     def _error(self, theta: Any, reference: Any) -> ModelError:
@@ -411,10 +448,3 @@ def _load(geometry: Hexapod, payload: float | LinkInertia) -> LinkInertia | None
     if not isinstance(payload, float | int | np.number) or not (np.isfinite(payload) and payload >= 0.0):
         raise ModelError(f"payload is {payload!r}; give a mass in kg, or an LinkInertia in the plate's axes")
     return LinkInertia(float(payload), geometry.plate_inertia.com, (0.0, 0.0, 0.0)) if payload else None
-
-
-def _threads(form: str, wanted: int | None) -> int:
-    count = min(threads(), LEGS if form == "threads" else 2) if wanted is None else wanted
-    if not 1 <= count <= LEGS:
-        raise ModelError(f"threads is {count!r}; give 1 to {LEGS}")
-    return count

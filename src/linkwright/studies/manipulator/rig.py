@@ -227,7 +227,7 @@ class Shared:
     @cached_property
     def step(self) -> ControlStep:
         """The compiled control step."""
-        return ControlStep(self.rig.geometry, *DYNAMIC, period=self.rig.period, form="simd")
+        return ControlStep(self.rig.geometry, *DYNAMIC, period=self.rig.period)
 
     @cached_property
     def loop(self) -> Loop:

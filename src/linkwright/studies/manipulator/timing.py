@@ -18,13 +18,13 @@ import numpy as np
 
 from linkwright import Program
 from linkwright.base.types import Floats
-from linkwright.control import ControlStep, Hexapod, leg_counts, leg_motion
+from linkwright.control import ControlStep, Hexapod, StepSettings, leg_counts, leg_motion
 from linkwright.studies.manipulator.geometry import LEGS
 
 #: The paper's tables 1 and 2: ms on Pentium Pro processors of 200 MHz, one of them and four.
 PAPER = {"forward kinematics": 0.92, "six inverse dynamics": 6 * 0.43, "transformation": 0.19, "whole step": 3.69}
 PAPER_PARALLEL = 1.02
-FORMS = ControlStep.FORMS
+FORMS = StepSettings.FORMS
 AHEAD = 120_000  # ns before a deadline at which the loop stops sleeping
 
 
@@ -101,7 +101,7 @@ def part_times(
     geometry: Hexapod, rounds: int, count: int = 2000
 ) -> tuple[dict[str, tuple[float, float]], tuple[float, int]]:
     """Native times of the parts in `PAPER`, serial and in lanes; corrections of forward kinematics, mean and most."""
-    step = ControlStep(geometry, form="serial")
+    step = ControlStep(geometry, settings=StepSettings(form="serial"))
     parts, samples = step.parts, path(geometry, count + 1, step.period)
     arrays: dict[str, Floats] = {name: getattr(samples, name)[1:] for name in ("theta", "rate", "reference")}
     # What the step before left, for every sample: the search begins where it would begin in use.
@@ -128,7 +128,8 @@ def form_times(geometry: Hexapod, rounds: int, count: int = 2000) -> dict[str, f
     theta, rate, reference = (list(x) for x in samples[3:])
     times = {}
     for form in FORMS:
-        step = ControlStep(geometry, form=form, threads=2 if form in ("threads", "pipelined") else None)
+        threads = 2 if form in ("threads", "pipelined") else None
+        step = ControlStep(geometry, settings=StepSettings(form=form, threads=threads))
 
         def run(step: ControlStep = step) -> None:
             step.reset(samples.pose[0], samples.twist[0])
@@ -155,7 +156,7 @@ def latency(geometry: Hexapod, rate: float, count: int) -> Latency:
     period = round(1e9 / rate)
     around = path(geometry, min(count, 20_000), 1.0 / rate)
     theta, speed, reference = (list(x) for x in around[3:])
-    step = ControlStep(geometry, form="simd", period=1.0 / rate, hold=True)
+    step = ControlStep(geometry, period=1.0 / rate, settings=StepSettings(hold=True))
     step.reset(around.pose[0], around.twist[0])
     begun, ended = np.zeros(count, np.int64), np.zeros(count, np.int64)
     now, sleep, n = time.perf_counter_ns, time.sleep, len(theta)
