@@ -16,7 +16,7 @@ def test_the_whole_state_follows_from_the_driven_joints_in_few_iterations() -> N
     q, _ = mech.initial_state()
     state = lw.control.ModelState(mech, frame="plate", guess=q)
     rng = np.random.default_rng(3)
-    theta = q[state._q_at]
+    theta = q[state.q_places]
     state.start(theta, np.zeros(6))
     assert np.allclose(state.q, q, atol=1e-9)
     for _ in range(20):
@@ -38,9 +38,9 @@ def test_loops_in_micrometres_are_closed_as_those_in_metres() -> None:
         mech = scaled(five_bar(), length, 1.0)
         q = five_bar_start(mech)
         state = lw.control.ModelState(mech, guess=q)
-        state.start(q[state._q_at], np.zeros(2))
+        state.start(q[state.q_places], np.zeros(2))
         for _ in range(5):
-            state.update(state.q[state._q_at] + [0.02, -0.03], np.zeros(2))
+            state.update(state.q[state.q_places] + [0.02, -0.03], np.zeros(2))
         assert np.abs(mech.programs.position_correction(state.q)[1]).max() < 1e-9 * length
         angles.append(state.q.copy())
     assert np.allclose(*angles, rtol=0.0, atol=1e-9)
@@ -52,12 +52,12 @@ def test_its_forces_are_those_of_inverse_dynamics(make) -> None:
     q, _ = mech.initial_state()
     state = lw.control.ModelState(mech, guess=q)
     rng = np.random.default_rng(5)
-    state.start(q[state._q_at], rng.normal(size=state.n))
+    state.start(q[state.q_places], rng.normal(size=state.n))
     wanted = rng.normal(size=state.n)
     a = state.W @ wanted + state.drift
     expected = mech.inverse_dynamics(state.q, state.v, a)
-    assert np.allclose(state.forces(wanted), expected[state._v_at], rtol=1e-9, atol=1e-9)
-    rest = np.delete(expected, state._v_at)
+    assert np.allclose(state.forces(wanted), expected[state.v_places], rtol=1e-9, atol=1e-9)
+    rest = np.delete(expected, state.v_places)
     assert not rest.any()
 
 
@@ -132,10 +132,10 @@ def test_a_measured_slide_of_any_length_tells_the_crank(length: float) -> None:
         asked = Asked(family("slider-crank"), Unit(length=unit))
         q, _ = asked.mech.initial_state()
         state = lw.control.ModelState(asked.mech, ["S"], guess=q)
-        state.start(q[state._q_at], np.array([0.3 * unit]))
+        state.start(q[state.q_places], np.array([0.3 * unit]))
         for _ in range(4):
-            state.update(state.q[state._q_at] + 0.01 * unit, np.array([0.3 * unit]))
+            state.update(state.q[state.q_places] + 0.01 * unit, np.array([0.3 * unit]))
         states.append(np.concatenate([state.q / asked.q_unit, state.v / asked.rate, state.drift / asked.rate]))
         with pytest.raises(ControlError):
-            state.update(state.q[state._q_at] + 0.6 * unit, np.zeros(1))
+            state.update(state.q[state.q_places] + 0.6 * unit, np.zeros(1))
     np.testing.assert_allclose(*states, rtol=1e-8, atol=1e-8)

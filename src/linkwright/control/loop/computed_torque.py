@@ -49,8 +49,8 @@ class ComputedTorque(Modelled):
         """The forces (n) for a target."""
         assert target is not None
         s = self.state
-        self._error = target.x - s.q[s._q_at]
-        wanted = target.xdd + self.kd * (target.xd - s.v[s._v_at]) + self.kp * self._error
+        self._error = target.x - s.q[s.q_places]
+        wanted = target.xdd + self.kd * (target.xd - s.v[s.v_places]) + self.kp * self._error
         self.desired_rates = target.xd
         return s.forces(wanted, t=t)
 

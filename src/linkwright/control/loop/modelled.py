@@ -50,7 +50,7 @@ class Modelled(Controller):
 
     def law(self) -> Callable[[Any, Any, Any], Any]:
         """tau(t, q, v) of the model's whole state, for `lw.simulate`: the same law without sampling."""
-        state, at = self.state, self.state._v_at
+        state, at = self.state, self.state.v_places
 
         def tau(t: float, q: Any, v: Any) -> Floats:
             state.set(np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64))

@@ -82,7 +82,7 @@ class Pid(Modelled):
 
     def start(self, measured: Measured) -> Any:
         """Begin with no integral; the forces that hold the motion as it was before."""
-        self.state._check(measured.q)
+        self.state.check_width(measured.q)
         self.state.started = False
         self.integral = np.zeros_like(self.integral)
         self._period = 0.0  # nothing is integrated yet
@@ -101,7 +101,7 @@ class Pid(Modelled):
     def forces(self, t: float, target: Target | None) -> Floats:
         """The forces (n) for a target, at the model's state."""
         s = self.state
-        return self._output(target, s.q[s._q_at], s.v[s._v_at])
+        return self._output(target, s.q[s.q_places], s.v[s.v_places])
 
     def _output(self, target: Target | None, q: Floats, v: Floats) -> Floats:
         assert target is not None

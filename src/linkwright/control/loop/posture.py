@@ -37,8 +37,9 @@ class ModelState:
     actuators); `frame` is one whose kinematics is wanted too. A joint that would move by more than `jump` (rad, or as a
     part of the mechanism's length) from one update to the next is an error. After an update: `q`, `v`; `W` (nv, n) with
     v = W θ̇; `drift`, the accelerations at θ̈ = 0; and of the frame, in ground's axes, `pose`, `twist`, `jacobian` (6, n)
-    of θ̇ and `frame_drift`, with ẍ = jacobian θ̈ + frame_drift. `iterations` says what Newton's method took. With
-    `partial` the joints of a tree may be some of them only; the others stay where they are until `set` is called.
+    of θ̇ and `frame_drift`, with ẍ = jacobian θ̈ + frame_drift. `iterations` counts those of Newton's method, and
+    `q_places` and `v_places` (n) are the places of the joints in q and v. With `partial` the joints of a tree may be
+    some of them only; the others stay where they are until `set` is called.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class ModelState:
             text = f"driver {name!r} prescribes a motion; a controller's model has actuated joints in its place"
             raise ModelError(f"{text}, build it without drivers", element=name)
         self.mech, self.frame, self.jump, self.condition = mech, frame, jump, condition
-        self.joints, self._q_at, self._v_at = joint_positions(mech, joints, "joints")
+        self.joints, self.q_places, self.v_places = joint_positions(mech, joints, "joints")
         self.n, self._guess = len(self.joints), guess
         nv, n = mech.nv, self.n
         if not mech.closed and n != nv and not partial:
@@ -66,14 +67,14 @@ class ModelState:
         self.drift, self.iterations, self.started = np.zeros(nv), 0, False
         self.W = np.zeros((nv, n))
         if not mech.closed:
-            self.W[self._v_at, np.arange(n)] = 1.0
-        self._plain = not mech.closed and bool(np.array_equal(self._v_at, np.arange(nv)))
+            self.W[self.v_places, np.arange(n)] = 1.0
+        self._plain = not mech.closed and bool(np.array_equal(self.v_places, np.arange(nv)))
         if mech.closed:
             program = loop_kinematics(mech)
             self._phi, self._g, self._bend = (np.zeros(port.shape) for port in program.outputs)
             self._loops = program.bound([self.q, self.v], [self._phi, self._g, self._bend])
             self._rows, self._limits = np.arange(0), np.zeros(0)
-            self._rates, self._measured = mech.programs.rate_units, mech.programs.rate_units[self._v_at]
+            self._rates, self._measured = mech.programs.rate_units, mech.programs.rate_units[self.v_places]
             self._sign = 0.0
         if frame is not None:
             kinematics = frame_kinematics(mech, frame)
@@ -86,11 +87,11 @@ class ModelState:
     def start(self, theta: Floats, rates: Floats) -> None:
         """Find the state from scratch: from the guess or the drawing, with the measured joints held."""
         mech = self.mech
-        self._check(theta)
+        self.check_width(theta)
         if mech.closed:
             guess = mech.initial_state()[0] if self._guess is None else np.array(self._guess, dtype=np.float64)
             guess = np.array(guess)
-            guess[self._q_at] = theta
+            guess[self.q_places] = theta
             try:
                 self.q[:] = mech.assemble(guess, fixed=self.joints)
             except AssemblyError as error:
@@ -108,7 +109,7 @@ class ModelState:
         self.v[:] = 0.0
         self._loops()
         nv, n = self.mech.nv, self.n
-        others = np.setdiff1d(np.arange(nv), self._v_at)
+        others = np.setdiff1d(np.arange(nv), self.v_places)
         whole = self.mech.programs.without_units(self._g)
         g = whole[:, others]
         sizes = np.linalg.svd(g, compute_uv=False) if g.size else np.zeros(0)
@@ -130,7 +131,7 @@ class ModelState:
         self._limits, self._equations = CLOSED * equations, equations
         self._parts = self._rates / equations[:, None]
         self._matrix, self._right = np.zeros((nv, nv)), np.zeros(nv)
-        self._matrix[rank:] = np.eye(nv)[self._v_at]  # the measured joints, held
+        self._matrix[rank:] = np.eye(nv)[self.v_places]  # the measured joints, held
         self._units = np.eye(nv)[rank:]
 
     def update(self, theta: Floats, rates: Floats) -> None:
@@ -138,15 +139,16 @@ class ModelState:
         if not self.started:
             self.start(theta, rates)
             return
-        self._check(theta)
+        self.check_width(theta)
         if not self.mech.closed:
-            self.q[self._q_at] = theta
-            self.v[self._v_at] = rates
+            self.q[self.q_places] = theta
+            self.v[self.v_places] = rates
         else:
             self._close(theta, rates)
         self._look()
 
-    def _check(self, theta: Floats) -> None:
+    def check_width(self, theta: Floats) -> None:
+        """Refuse measured joints that are not as many as those of the model."""
         if len(theta) != self.n:
             text = f"{len(theta)} joints are measured and the model has {self.n} ({_names(self.joints)})"
             raise ModelError(f"{text}; name the same joints, in the same order, for encoders and controller")
@@ -170,7 +172,7 @@ class ModelState:
             self._loops()
             a[:m] = self._g[rows] * self._parts
             lu, pivots, info = dgetrf(a)
-            miss = theta - self.q[self._q_at]
+            miss = theta - self.q[self.q_places]
             closed = np.all(np.abs(self._phi[rows]) <= self._limits)
             met = closed and np.all(np.abs(miss) <= MET * (self._measured + np.abs(theta)))
             if met or not self.iterations:  # on the way it may be anywhere
@@ -222,7 +224,7 @@ class ModelState:
 
     def _weak(self) -> list[str]:
         """The joints that move most easily with the measured ones held."""
-        others = np.setdiff1d(np.arange(self.mech.nv), self._v_at)
+        others = np.setdiff1d(np.arange(self.mech.nv), self.v_places)
         g = self.mech.programs.without_units(self._g)[np.ix_(self._rows, others)]
         if not np.isfinite(g).all():
             return list(self.joints)
@@ -252,7 +254,7 @@ class ModelState:
                 self._choose_rows()
                 self.v[:] = v
             self._sign = 0.0
-            self._close(q[self._q_at], v[self._v_at])
+            self._close(q[self.q_places], v[self.v_places])
         self.started = True
         self._look()
 

@@ -95,7 +95,7 @@ class ResolvedAcceleration(Modelled):
         a = resolved(wanted - s.frame_drift[task.rows])
         self.desired_rates = resolved(target.xd[task.rows])
         if self.redundant:
-            rates = s.v[s._v_at] / task.units
+            rates = s.v[s.v_places] / task.units
             a = a - self.null * task.units * (rates - vt.T @ (vt @ rates))
         return s.forces(a, t=t)
 

@@ -41,7 +41,7 @@ class Task:
         #: Turns count by how far they move a point at the mechanism's size.
         self.scale = np.where(self.rows < 3, 1.0, state.mech.programs.size)
         #: And shifts of joints as parts of it.
-        self.units = state.mech.programs.rate_units[state._v_at]
+        self.units = state.mech.programs.rate_units[state.v_places]
 
     def error(self, target: Target) -> Floats:
         """What is missing to the target: metres, and radians about ground's axes."""
