@@ -19,8 +19,8 @@ from warnings import warn
 
 import numpy as np
 
-from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
-from linkwright.formats.files import MAX_BYTES, read_bytes
+from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNotFound
+from linkwright.formats.files import MAX_BYTES, errors_in, read_bytes
 from linkwright.mechanism.bound import is_bound
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.builder_parts import packed_inertia
@@ -126,11 +126,10 @@ def read_dh(path: str | Path) -> Description:
     if "convention" not in data:
         raise FormatError('does not say its convention; add convention = "standard" or "modified"', file=file)
     try:
-        return from_dh(links, data["convention"], parameters=parameters, gravity=gravity, name=name)
+        with errors_in(file):
+            return from_dh(links, data["convention"], parameters=parameters, gravity=gravity, name=name)
     except OverflowError as error:
         raise FormatError(f"has a number that is too large: {error}", file=file) from error
-    except LinkwrightError as error:
-        raise FormatError(str(error), file=file, element=getattr(error, "element", None)) from error
 
 
 def _toml(text: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 
 from linkwright.base.regular import open_regular
-from linkwright.errors import FormatError
+from linkwright.errors import FormatError, ModelError, NameNotFound
 
 MAX_BYTES = 64 * 2**20
 
@@ -34,6 +34,21 @@ def check_options(file: str, reader: Callable[..., Any], **options: Any) -> None
         allowed = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
         if value not in allowed and not (value is None and type(None) in parts):
             raise FormatError(f"the option {option}={value!r} must be {' or '.join(map(repr, allowed))}", file=file)
+
+
+@contextmanager
+def errors_in(file: str, line: int | None = None, element: str | None = None) -> Iterator[None]:
+    """Errors of a mechanism that cannot be as errors of the file, which is what the user knows.
+
+    They name the line and the element, or by default the element that the mechanism's error names.
+    """
+    try:
+        yield
+    except FormatError:
+        raise
+    except (ModelError, NameNotFound) as error:
+        name = element or getattr(error, "element", None)
+        raise FormatError(str(error), file=file, line=line, element=name) from error
 
 
 def read_bytes(path: str | Path, most: int) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from lxml import etree
 from linkwright.base.stack import outside
 from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
-from linkwright.formats.files import MAX_BYTES, read_bytes
+from linkwright.formats.files import MAX_BYTES, errors_in, read_bytes
 
 MAX_ELEMENTS = 1_000_000  # of one model, with all that it includes
 MAX_NESTING = 500
@@ -166,6 +167,10 @@ class ElementReader:
     def fail(self, element: Any, message: str, owner: str | None = None) -> FormatError:
         line = None if element is None else element.sourceline
         return FormatError(message, file=self.file, line=line, element=owner)
+
+    def errors_at(self, element: Any, owner: str) -> AbstractContextManager[None]:
+        """Errors of a mechanism as errors of an element."""
+        return errors_in(self.file, element.sourceline, owner)
 
     def name(self, element: Any) -> str:
         name = str(element.get("name") or "")

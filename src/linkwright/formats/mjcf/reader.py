@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 from warnings import warn
 
-from linkwright.errors import FormatError, LinkwrightWarning, ModelError
-from linkwright.formats.files import check_options
+from linkwright.errors import FormatError, LinkwrightWarning
+from linkwright.formats.files import check_options, errors_in
 from linkwright.formats.mjcf.actuators import read_actuators
 from linkwright.formats.mjcf.bodies import WORLD, aligned, read_bodies
 from linkwright.formats.mjcf.chains import chains_of
@@ -78,7 +78,7 @@ def read_mjcf(
     builder = Builder(root.get("model") or Path(path).stem, ground=WORLD)
     builder.gravity(settings.gravity)
     builder.system(analysis="dynamic")
-    try:
+    with errors_in(file):
         places = {WORLD, *(link.name for link in chains.links)}
         add_bodies(builder, chains, weighed)
         add_joints(builder, chains, driving, tendons, settings)
@@ -99,10 +99,6 @@ def read_mjcf(
             description = lock(description, still)
         if fixed == "merge":
             description = merge_fixed(description)
-    except FormatError:
-        raise
-    except ModelError as error:  # of a description that cannot be; the file is what the user knows
-        raise FormatError(str(error), file=file, element=error.element) from error
     turned = aligned(bodies, settings)
     if turned:
         text = f"{file}: MuJoCo moves the frames of {listed(turned)} to their centres of mass and principal axes "

@@ -74,7 +74,7 @@ class Joints:
     def add(self, scope: Scope, place: Place, name: str, ends: tuple[str, str], *, cut: bool) -> None:
         """The joint of an element; `name` and `ends` (parent's, child's link) as the builder knows them."""
         kind = _type(scope.values, place)
-        try:
+        with scope.values.errors_at(place.element, name):
             if kind == "gearbox":
                 self.later.append((scope, place, name))
             elif kind in _ONE_AXIS:
@@ -88,20 +88,14 @@ class Joints:
                     self.note("<dynamics> of ball joints, which SDF has none for", name)
             else:
                 self._two(scope, place, name, ends, cut)
-        except ModelError as error:
-            if getattr(error, "line", None) is not None:
-                raise
-            raise scope.values.fail(place.element, str(error), name) from error
 
     def finish(self) -> None:
         """Gearboxes and mimics, once all joints are there."""
         for scope, place, name in self.later:
             self._gear(scope, place, name)
         for values, element, follower, leader, (ratio, offset) in self.mimics:
-            try:
+            with values.errors_at(element, follower):
                 self.b.mimic(follower, leader, ratio, offset)
-            except (ModelError, KeyError) as error:
-                raise values.fail(element, str(error), follower) from error
 
     # -- kinds --------------------------------------------------------------------------------------------------
     def _one(self, scope: Scope, place: Place, name: str, ends: tuple[str, str], cut: bool) -> None:

@@ -11,8 +11,8 @@ from warnings import warn
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.errors import FormatError, LinkwrightWarning, ModelError
-from linkwright.formats.files import check_options
+from linkwright.errors import FormatError, LinkwrightWarning
+from linkwright.formats.files import check_options, errors_in
 from linkwright.formats.includes import Folder
 from linkwright.formats.poses import HERE
 from linkwright.formats.sdf.joints import Joints, Link, label, link_label
@@ -79,10 +79,8 @@ def read_sdf(
         raise FormatError("its models and frames refer to each other too deeply; flatten them", file=file) from None
     if friction == "ignore":
         description = _without_losses(description)
-    try:
+    with errors_in(file):
         return merge_fixed(description) if fixed == "merge" else description
-    except ModelError as error:
-        raise FormatError(str(error), file=file, element=error.element) from error
 
 
 class _Reader:
@@ -124,10 +122,8 @@ class _Reader:
         for centre, name, mass in self.weightless:
             self.b.applied_wrench(centre, -mass * self.gravity, axes="ground", name=f"{name} without gravity")
         self._warn()
-        try:
+        with errors_in(self.file):
             return self.b.description(inertias="warn")
-        except ModelError as error:
-            raise FormatError(str(error), file=self.file, element=error.element) from error
 
     # -- links ----------------------------------------------------------------------------------------------------
     def _link(self, scope: Scope, place: Place, static: bool) -> None:
@@ -138,10 +134,8 @@ class _Reader:
             self.links[name] = Link(WORLD, HERE)
             return
         mass, com, inertia = self._inertial(values, element.find("inertial"), name)
-        try:
+        with values.errors_at(element, name):
             self.b.body(name, mass, com, inertia)
-        except ModelError as error:
-            raise values.fail(element, str(error), name) from error
         self.links[name] = Link(name, pose)
         self.floating.append(name)
         if not values.switch(element, "gravity", True, name) and mass:
@@ -168,10 +162,8 @@ class _Reader:
     def _frame(self, scope: Scope, place: Place) -> None:
         link = self.links[link_label(scope, place.name, place.element)]
         inside = link.pose.inverse() @ scope.frame_in_world(place.name, place.element)
-        try:
+        with scope.values.errors_at(place.element, place.name):
             self.b.frame(link.body, inside.r, inside.p, label(scope, place.name))
-        except ModelError as error:
-            raise scope.values.fail(place.element, str(error), place.name) from error
 
     # -- the tree -------------------------------------------------------------------------------------------------
     def _ends(self, scope: Scope, place: Place) -> tuple[str, str]:
