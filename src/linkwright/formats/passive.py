@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import Description
@@ -47,6 +47,17 @@ def passive_forces(d: Description) -> tuple[dict[Key, Passive], list[str], list[
     if idle:
         notes.append(f"damping and friction of {listed(idle)}, which do not act here, act there")
     return forces, wrong, notes
+
+
+def with_losses(d: Description) -> Description:
+    """The mechanism with the damping and friction of its joints as forces."""
+    return replace(d, elements=(*d.elements, *(force for j in range(d.nj) for force in d.losses(j))))
+
+
+def without_losses(d: Description) -> Description:
+    """The mechanism without the forces that the damping and friction of its joints are."""
+    losses = {force.name for j in range(d.nj) for force in d.losses(j)}
+    return replace(d, elements=tuple(force for force in d.elements if force.name not in losses))
 
 
 def _add_losses(d: Description, j: int, forces: dict[Key, Passive], rubbed: list[str]) -> None:

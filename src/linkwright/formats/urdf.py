@@ -13,6 +13,7 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.files import check_options
+from linkwright.formats.passive import with_losses
 from linkwright.formats.xml import ElementReader, parse_xml
 from linkwright.mechanism.checks import check_numbers, listed
 from linkwright.mechanism.description import (
@@ -108,7 +109,7 @@ def describe(robot: Any, file: str, *, base: str, mimic: str, fixed: str, fricti
     if mimic == "follow":
         description = _with_mimics(file, description, joints)
     if friction == "apply":
-        description = _with_losses(description)
+        description = with_losses(description)
     check_numbers(description, inertias="warn")
     _tell_of_massless(file, links, joints, root, merged=fixed == "merge")
     return merge_fixed(description) if fixed == "merge" else description
@@ -308,11 +309,6 @@ def _with_mimics(file: str, d: Description, joints: list[_Joint]) -> Description
         follower, led_by = (d.joint_names.position("joint", x.name) for x in (joint, leader))
         mimics.append(Mimic(follower, led_by, ratio, offset))
     return replace(d, mimics=tuple(mimics))
-
-
-def _with_losses(d: Description) -> Description:
-    """Damping and friction as forces on the joints that have them."""
-    return replace(d, elements=(*d.elements, *(force for j in range(d.nj) for force in d.losses(j))))
 
 
 def _tell_of_massless(file: str, links: list[_Link], joints: list[_Joint], root: str, *, merged: bool) -> None:

@@ -12,10 +12,6 @@ from linkwright.formats.mjcf.inertias import Weight
 from linkwright.formats.mjcf.settings import Settings
 from linkwright.formats.mjcf.tendons import Tendon
 from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.elements import joint_losses
-from linkwright.mechanism.kinds import KINDS
-
-_RATES = {kind.name: kind.nv for kind in KINDS.values()}
 
 
 def add_bodies(b: Builder, chains: Chains, weighed: list[Weight]) -> None:
@@ -58,12 +54,6 @@ def add_joints(
             friction=joint.friction if losses[1] else 0.0,
             actuated=joint.actuated or joint.name in pulled if driving else None,
         )
-
-
-def losses_of(chains: Chains) -> set[str]:
-    """What the forces of joints' own damping and friction are called."""
-    joints = [link.joint for link in chains.links if link.joint is not None]
-    return {force.name for joint in joints for force in joint_losses(joint.name, _RATES[joint.kind], 1.0, 1.0)}
 
 
 def add_sites(b: Builder, bodies: Bodies, taken: set[str]) -> dict[Site, str]:

@@ -23,11 +23,12 @@ from linkwright.formats.mjcf.inertias import check_movers, weigh
 from linkwright.formats.mjcf.keyframes import begin, read_keyframe
 from linkwright.formats.mjcf.meshes import Meshes
 from linkwright.formats.mjcf.nodes import read_nodes
-from linkwright.formats.mjcf.parts import add_bodies, add_equalities, add_joints, add_sites, losses_of
+from linkwright.formats.mjcf.parts import add_bodies, add_equalities, add_joints, add_sites
 from linkwright.formats.mjcf.settings import Defaults, read_settings
 from linkwright.formats.mjcf.shapes import add_shapes
 from linkwright.formats.mjcf.tendons import read_tendons
 from linkwright.formats.mjcf.words import unknown_words
+from linkwright.formats.passive import without_losses
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import Description
@@ -93,8 +94,7 @@ def read_mjcf(
         add_shapes(builder, bodies, meshes, root, places)
         description = replace(builder.description(), folder=str(Path(path).parent))
         if friction == "ignore":
-            losses = losses_of(chains)
-            description = replace(description, elements=tuple(e for e in description.elements if e.name not in losses))
+            description = without_losses(description)
         if still:
             description = lock(description, still)
         if fixed == "merge":

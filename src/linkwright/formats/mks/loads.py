@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from linkwright.errors import LinkwrightError
@@ -11,10 +10,10 @@ from linkwright.formats.mks.links import Links
 from linkwright.formats.mks.places import Place
 from linkwright.formats.mks.problems import Fault, either
 from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Num, Statement, Vector, Word
-from linkwright.mechanism import laws
 from linkwright.mechanism.builder_parts import Joint
-from linkwright.mechanism.expression import Expression, Name
+from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.kinds import KINDS
+from linkwright.mechanism.laws import FRICTION_SPEED
 from linkwright.mechanism.quantities import (
     COORDINATES,
     POSITIONS,
@@ -39,8 +38,6 @@ _LABELS = {
 _ZERO = (0.0, 0.0, 0.0)
 _POSITIVE = ("speed", "effort limit")
 _NOT_NEGATIVE = ("stiffness", "damping", "friction", "length")
-_OWN, _RATE = Name("q"), Name("v")
-_APART, _APART_RATE = Name("d"), Name("dd")
 
 
 def allowed(key: str, value: float) -> bool:
@@ -143,41 +140,38 @@ class Loads(Links):
         if head in ("spring", "stop") and not KINDS[joint.kind].paired:
             text = f"{a.owner} needs a coordinate; joint {joint.name!r} is {joint.kind} and has rates alone"
             raise Fault(a.need("joint").value, text)
+        on: dict[str, Any] = {"index": index, "name": name}
         if head == "actuator":
             limit = self._number(a, "effort limit")
-            self.b.actuator(joint, self.law(a.need("law").value), limit, index=index, name=name)
-            return
-        if head in ("force", "torque"):
-            law = self.law(a.need("law").value)
+            self.b.actuator(joint, self.law(a.need("law").value), limit, **on)
+        elif head in ("force", "torque"):
+            self.b.joint_force(joint, self.law(a.need("law").value), **on)
         elif head == "spring":
-            neutral = self._number(a, "rest", angle=angular)
-            law = self._spring(a, _OWN, _RATE, 0.0 if neutral is None else neutral)
+            neutral, damping = self._number(a, "rest", 0.0, angle=angular), self._number(a, "damping", 0.0)
+            self.b.joint_spring(joint, self._needed(a, "stiffness"), neutral, damping, **on)
         elif head == "damper":
-            law = laws.damper(_RATE, self._needed(a, "damping"))
+            self.b.joint_damper(joint, self._needed(a, "damping"), **on)
         elif head == "friction":
-            speed = self._number(a, "speed", angle=angular)
-            law = laws.friction(_RATE, self._needed(a, "friction"), laws.FRICTION_SPEED if speed is None else speed)
+            speed = self._number(a, "speed", FRICTION_SPEED, angle=angular)
+            self.b.joint_friction(joint, self._needed(a, "friction"), speed, **on)
         else:
-            self._stop(a, angular, lambda low, high, k, c: self.b.stop(joint, low, high, k, c, index=index, name=name))
-            return
-        self.b.joint_force(joint, law, index=index, name=name)
+            self.b.stop(joint, *self._stop(a, angular), **on)
 
     def _between(self, a: Attributes, head: str, name: Word) -> None:
         self._refuse(a, ("rest", "force", "torque", "axes", "reaction"), "between two triads")
         ends = a.pair("triad")
         first, second = self.two_places(ends[0].value, ends[1].value, a.owner, name.text)
-        if head == "stop":
-            self._stop(a, False, lambda low, high, k, c: self.b.bumper(first, second, low, high, k, c, name=name.text))
-            return
-        if head == "spring":
-            law = self._spring(a, _APART, _APART_RATE, self._needed(a, "length"))
-        elif head == "damper":
-            law = laws.damper(_APART_RATE, self._needed(a, "damping"))
-        elif head == "torque":
+        if head == "torque":
             raise Fault(a.at, f"{a.owner} is between two triads; give one triad, and reaction = ... for the other body")
+        if head == "stop":
+            self.b.bumper(first, second, *self._stop(a, False), name=name.text)
+        elif head == "spring":
+            length, damping = self._needed(a, "length"), self._number(a, "damping", 0.0)
+            self.b.spring(first, second, self._needed(a, "stiffness"), length, damping, name=name.text)
+        elif head == "damper":
+            self.b.damper(first, second, self._needed(a, "damping"), name=name.text)
         else:
-            law = self.law(a.need("law").value)
-        self.b.point_force(first, second, law, name=name.text)
+            self.b.point_force(first, second, self.law(a.need("law").value), name=name.text)
 
     def _at_place(self, a: Attributes, name: Word) -> None:
         self._refuse(a, ("law",), "at one triad")
@@ -236,11 +230,11 @@ class Loads(Links):
         return joint, index
 
     # -- numbers of forces ----------------------------------------------------------------------------------
-    def _number(self, a: Attributes, key: str, *, angle: bool = False) -> Expression | None:
-        """An expression of parameters, or None where it is not given."""
+    def _number(self, a: Attributes, key: str, default: float | None = None, *, angle: bool = False) -> Any:
+        """An expression of parameters, or the default where it is not given."""
         item = a.get(key)
         if item is None:
-            return None
+            return default
         value = self.scope.value(item.value)
         value = self.angle(value) if angle else value
         now = self.scope.now(value, item.value)
@@ -251,18 +245,13 @@ class Loads(Links):
 
     def _needed(self, a: Attributes, key: str) -> Expression:
         a.need(key)
-        number = self._number(a, key)
-        assert number is not None
-        return number
+        return self._number(a, key)  # type: ignore[no-any-return]
 
-    def _spring(self, a: Attributes, x: Name, v: Name, neutral: Expression | float) -> Expression:
-        damping = self._number(a, "damping")
-        return laws.spring(x, v, self._needed(a, "stiffness"), neutral, 0.0 if damping is None else damping)
-
-    def _stop(self, a: Attributes, angular: bool, make: Callable[..., Any]) -> None:
+    def _stop(self, a: Attributes, angular: bool) -> tuple[Any, Any, Expression, Any]:
+        """Lower and upper limit, stiffness and damping."""
         lower, upper = (self._number(a, key, angle=angular) for key in ("lower", "upper"))
-        damping = self._number(a, "damping")
-        make(lower, upper, self._needed(a, "stiffness"), 0.0 if damping is None else damping)
+        damping = self._number(a, "damping", 0.0)
+        return lower, upper, self._needed(a, "stiffness"), damping
 
     # -- how motion begins ----------------------------------------------------------------------------------
     def read_initial(self, s: Statement) -> None:

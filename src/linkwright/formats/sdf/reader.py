@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 from warnings import warn
 
@@ -14,6 +13,7 @@ from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.files import check_options, errors_in
 from linkwright.formats.includes import Folder
+from linkwright.formats.passive import without_losses
 from linkwright.formats.poses import HERE
 from linkwright.formats.sdf.joints import Joints, Link, label, link_label
 from linkwright.formats.sdf.scope import WORLD, Place, Scope, read_scope, version_of
@@ -78,7 +78,7 @@ def read_sdf(
     except RecursionError:
         raise FormatError("its models and frames refer to each other too deeply; flatten them", file=file) from None
     if friction == "ignore":
-        description = _without_losses(description)
+        description = without_losses(description)
     with errors_in(file):
         return merge_fixed(description) if fixed == "merge" else description
 
@@ -259,8 +259,3 @@ def _scopes(top: Scope, mobile: bool) -> Iterator[tuple[Scope, bool]]:
         static = (held or scope.static) and not mobile
         yield scope, static
         todo += [(inner, static) for inner in scope.models.values()]
-
-
-def _without_losses(d: Description) -> Description:
-    losses = {force.name for j in range(d.nj) for force in d.losses(j)}
-    return replace(d, elements=tuple(e for e in d.elements if e.name not in losses))
