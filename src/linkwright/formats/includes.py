@@ -10,7 +10,7 @@
 Names are looked up from the folder of the file that is being read, then from the model's own folder, then from the
 folders that the caller named. What leads outside of these (an absolute path, `..`, a symbolic link) is refused, as
 are files that include themselves, directly or in a ring, and more files, bytes or elements in all than a model can
-need. Nothing outside is opened; whether it exists is not told either.
+need. Nothing outside is opened; errors do not say either whether it exists.
 """
 
 from __future__ import annotations

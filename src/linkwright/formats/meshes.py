@@ -31,7 +31,7 @@ class Mesh:
 
 
 def read_mesh(folder: str, file: str) -> Mesh:
-    """The mesh in a file beside a model; a FormatError tells why it cannot be drawn."""
+    """The mesh in a file beside a model; a FormatError says why it cannot be drawn."""
     if "://" in file or PurePosixPath(file).is_absolute() or PureWindowsPath(file).anchor:
         raise FormatError("is not a path relative to the model file; give the mesh as one", file=file)
     path = Path(folder) / file

@@ -48,7 +48,7 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, (Expression, int, float, np.integer, np.floating)) and not isinstance(x, bool)
 
 
-def settle(
+def split_bindings(
     name: str, array: Array, parameters: Mapping[str, float]
 ) -> tuple[Floats, dict[tuple[str, int], Expression]]:
     """The values of an array and, under its name, the expressions that they come from."""

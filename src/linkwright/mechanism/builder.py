@@ -1,4 +1,4 @@
-"""A mechanism described in Python, piece by piece; every misuse is told at the line that makes it."""
+"""A mechanism described in Python, piece by piece; every misuse is an error at the line that makes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from linkwright.errors import ModelError
-from linkwright.mechanism.bound import Array, as_numbers, is_bound, plain_numbers, settle
+from linkwright.mechanism.bound import Array, as_numbers, is_bound, plain_numbers, split_bindings
 from linkwright.mechanism.builder_forces import Forces
 from linkwright.mechanism.builder_parts import LAW_VARIABLES, Body, Joint, Triad, name_of, packed_inertia, put
 from linkwright.mechanism.checks import check_numbers
@@ -53,7 +53,7 @@ class Builder(Forces):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # A block that failed has its own error to tell; a finished one is checked as a whole.
+        # A block that failed raises its own error; a finished one is checked as a whole.
         if error is None:
             self.description()
 
@@ -225,7 +225,7 @@ class Builder(Forces):
 
     # -- the outcome --------------------------------------------------------------------------------------
     def description(self, *, inertias: Literal["error", "warn"] = "error") -> Description:
-        """The description, checked; inertias that no body can have are an error, or told in one warning."""
+        """The description, checked; inertias that no body can have are an error, or one warning."""
         if not self._body_rows:
             raise ModelError(f"{self.name!r} has no bodies; add one with body(...)", element=self.name)
         bindings: dict[tuple[str, int], Expression] = {}
@@ -234,7 +234,7 @@ class Builder(Forces):
         def fill(name: str, rows: list[Array], shape: tuple[int, ...]) -> None:
             flat = [x for row in rows for x in np.asarray(row).reshape(-1)]
             stacked = np.array(flat, dtype=object if is_bound(flat) else np.float64)
-            arrays[name], bound = settle(name, stacked.reshape(-1, *shape), self._parameters)
+            arrays[name], bound = split_bindings(name, stacked.reshape(-1, *shape), self._parameters)
             bindings.update(bound)
 
         for k, (name, shape) in enumerate((("mass", ()), ("com", (3,)), ("inertia", (6,)))):

@@ -1,4 +1,4 @@
-"""The kinematic part of a Builder: where bodies are drawn, drivers, ties between bodies, shapes and the analysis."""
+"""The kinematic part of a Builder: poses as drawn, drivers, rods, point constraints, shapes, the analysis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.bound import Array, as_numbers, is_bound, settle
+from linkwright.mechanism.bound import Array, as_numbers, is_bound, split_bindings
 from linkwright.mechanism.builder_parts import Body, Joint, Parts, Triad, name_of, new_name, put
 from linkwright.mechanism.checks import check_driven_joint
 from linkwright.mechanism.drawing import SHAPE_SIZES, Shape, ShapeKind, Trace
@@ -60,7 +60,7 @@ class Kinematics(Parts):
     def _axes(self, h: Any, f: Any, what: str, element: str) -> Array:
         """The rotation with z along h and x along the part of f that is perpendicular to it."""
         hh, ff = as_numbers(h, (3,), f"h of {what}"), as_numbers(f, (3,), f"f of {what}")
-        values = [settle("", x, self._parameters)[0] for x in (hh, ff)]
+        values = [split_bindings("", x, self._parameters)[0] for x in (hh, ff)]
         if are_parallel(*values):
             raise ModelError(f"h and f of {what} are parallel or zero; give two directions", element=element)
         return axes_of(hh, ff)
@@ -111,7 +111,7 @@ class Kinematics(Parts):
         prescribed = self._law(written(law, (TIME,), what) if callable(law) else law, ("TIME",), what=what)
         return put(self._drivers, Driver(name, kind, place, prescribed, second, index, (axes[0], axes[1])))
 
-    # -- ties -----------------------------------------------------------------------------------------------
+    # -- rods and point constraints -------------------------------------------------------------------------
     def rod(self, first: Place, second: Place, length: Numeric, name: str | None = None) -> Rod:
         """A massless rod of constant length between two origins."""
         name = self._new_tie(name, "rod")
@@ -131,7 +131,7 @@ class Kinematics(Parts):
         return put(self._ties, PointOnPlane(name, *self._two(plane, point, f"point-on-plane {name!r}")))
 
     def _new_tie(self, name: str | None, stem: str) -> str:
-        return new_name(name, stem, self._ties.keys() | self._joints.keys(), "joint or tie")
+        return new_name(name, stem, self._ties.keys() | self._joints.keys(), "joint, rod or point constraint")
 
     def _two(self, first: Any, second: Any, what: str) -> tuple[str, str]:
         """The names of two places on different bodies."""

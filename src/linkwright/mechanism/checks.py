@@ -53,7 +53,7 @@ _WORDS = {
 def check_numbers(
     description: Description, *, inertias: Literal["error", "warn"] = "error", before: Description | None = None
 ) -> None:
-    """Raise for the first fault; with `inertias="warn"`, impossible inertias are told in one warning instead.
+    """Raise for the first fault; with `inertias="warn"`, impossible inertias are one warning instead.
 
     What `before` has already, the same mechanism with other numbers, is taken as wanted: a measured inertia that no
     body can have.

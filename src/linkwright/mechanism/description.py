@@ -149,7 +149,7 @@ class Description:
     traces: tuple[Trace, ...] = ()
     colors: tuple[tuple[str, str], ...] = ()  # of bodies, ground included, that have one: name and "#rrggbb"
     folder: str = ""  # of the model file: where meshes are
-    cuts: frozenset[int] = frozenset()  # joints that the user wants as loop closures
+    cuts: frozenset[int] = frozenset()  # joints that the user wants as loop constraints
     passive: frozenset[int] = frozenset()  # joints without an actuator
     parameters: Mapping[str, float] = field(default_factory=dict)
     bindings: Mapping[tuple[str, int], Expression] = field(default_factory=dict)

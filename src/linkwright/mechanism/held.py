@@ -1,4 +1,4 @@
-"""Ties and drivers within bodies made one: left out with a warning, or refused where they do not hold."""
+"""Rods, point constraints and drivers within bodies made one: left out with a warning; open ones are refused."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Driver, PointOnLine, Rod, Tie
 from linkwright.mechanism.system import System
 
-#: A tie holds within the assembly tolerance, and within this part of its size.
+#: A constraint holds within the assembly tolerance, and within this part of its size.
 PART = 1e-3
 
 
 def without_held(d: Description) -> Description:
-    """The mechanism without ties and drivers whose frames are all on one body, or on ground."""
+    """The mechanism without rods, point constraints and drivers whose frames are all on one body, or on ground."""
     ties = tuple(tie for tie in d.ties if not _is_held(d, tie))
     drivers = tuple(driver for driver in d.drivers if not _stands_still(d, driver))
     if len(ties) == len(d.ties) and len(drivers) == len(d.drivers):
@@ -26,7 +26,7 @@ def without_held(d: Description) -> Description:
 
 
 def _is_held(d: Description, tie: Tie) -> bool:
-    """Whether both frames of a tie are on one body; an error if it does not hold there."""
+    """Whether both frames of a rod or point constraint are on one body; an error if it is open there."""
     ends = tie.places
     (one, r, p), (other, _, to) = (d.frame(end) for end in ends)
     if one != other:

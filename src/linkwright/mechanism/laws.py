@@ -118,7 +118,7 @@ def _arguments(
 
 
 def as_law(law: Any, what: str) -> Expression:
-    """A number or expression as a law; anything else is told."""
+    """A number or expression as a law; anything else is a ModelError."""
     if isinstance(law, np.ndarray) and law.ndim == 0:
         law = law.item()
     if isinstance(law, Expression):

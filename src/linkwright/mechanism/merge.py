@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import real_array
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
-from linkwright.mechanism.bound import is_bound, settle
+from linkwright.mechanism.bound import is_bound, split_bindings
 from linkwright.mechanism.description import (
     BODY_ARRAYS,
     GROUND,
@@ -44,8 +44,8 @@ _OTHERS = ("frame_r", "frame_p", *_START, "gear")
 def merge_fixed(description: Description, joints: Collection[int] | None = None) -> Description:
     """The mechanism with bodies on fixed joints (all, or these) made part of the body nearer to ground.
 
-    A merged body's name stays as a frame. Fixed joints that the user marked as cuts stay loop closures. Ties and
-    drivers within one body are left out with a warning; a tie that does not hold there is an error.
+    A merged body's name stays as a frame. Fixed joints that the user marked as cuts stay loop constraints. Rods, point
+    constraints and drivers within one body are left out with a warning; a constraint that does not hold is an error.
     """
     d = description
     if joints is None:
@@ -76,7 +76,7 @@ def merge_fixed(description: Description, joints: Collection[int] | None = None)
     rows = {name: wholes if name in BODY_ARRAYS else staying for name in BODY_ARRAYS + JOINT_ARRAYS}
     if d.start is not None:
         rows.update(dict.fromkeys(_START, wholes))
-    arrays, bindings = _settle(d, numbers, rows)
+    arrays, bindings = _chosen_rows(d, numbers, rows)
     frame_r, frame_p, start_r, start_p, _ = (arrays.pop(name) for name in _OTHERS)
     arrays.update(parent=parent, child=child)
     if d.start is not None:
@@ -130,7 +130,7 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
         numbers["pitch"][j] = 0.0
     rows = {name: list(range(d.nb if name in BODY_ARRAYS else d.nj)) for name in BODY_ARRAYS + JOINT_ARRAYS}
     rows["gear"] = following
-    arrays, bindings = _settle(d, numbers, rows)
+    arrays, bindings = _chosen_rows(d, numbers, rows)
     for name in _OTHERS:
         del arrays[name]
     arrays["kind"] = np.array(d.kind)
@@ -203,7 +203,7 @@ def _numbers(d: Description) -> dict[str, Array]:
     return numbers
 
 
-def _settle(
+def _chosen_rows(
     d: Description, numbers: dict[str, Array], rows: dict[str, list[int]]
 ) -> tuple[dict[str, Array], dict[tuple[str, int], Expression]]:
     """The chosen rows as floats, and where their bound numbers now stand."""
@@ -215,7 +215,7 @@ def _settle(
             array = getattr(d, name)
         array = array[rows[name]] if name in rows else array
         if array.dtype == object:
-            array, bound = settle(name, array, d.parameters)
+            array, bound = split_bindings(name, array, d.parameters)
             bindings.update(bound)
         arrays[name] = snapped(array) if name in ("ri", "rj") else array
     return arrays, bindings

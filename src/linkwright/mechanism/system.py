@@ -10,7 +10,7 @@ Freedom = Literal["minimum-norm", "pivoting"]
 #: The ways to simulate; the first is the default.
 SIMULATION_METHODS = ("rk45", "dop853", "rk4", "semi-implicit-euler", "radau")
 
-#: Those of them that take steps of one length, which has to be said.
+#: Those of them that take steps of one length, which has to be given.
 FIXED_STEP_METHODS = ("rk4", "semi-implicit-euler")
 
 #: Newton's method converges quadratically: what is left after a correction of this size is rounding.

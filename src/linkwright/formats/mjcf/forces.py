@@ -1,4 +1,4 @@
-"""The forces of an MJCF model that act by themselves, put into a Builder; what cannot be held is told."""
+"""The forces of an MJCF model that act by themselves, put into a Builder; what cannot be held is listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of MJCF: what else stands in a file, a slip of the pen in most cases, is told and not passed over."""
+"""The elements and attributes of MJCF; any other in a file, mostly a misspelling, is listed for a warning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import ACTUATORS
 
-_MOST = 5  # told in full
+_MOST = 5  # listed in full
 _TURN = "quat axisangle xyaxes zaxis euler"
 _SOFT = "solref solimp"
 _LOSS = "limited range actuatorfrclimited actuatorfrcrange armature damping frictionloss stiffness springyield margin "

@@ -1,4 +1,4 @@
-"""The entries of one statement, looked up by label; unknown, repeated and missing ones are told."""
+"""The entries of one statement, looked up by label; unknown, repeated and missing ones are reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TWICE = ("triad", "joint")
 
 
 class Attributes:
-    """The items of a statement. `owner` is how messages call it, `at` where what is missing is told."""
+    """The items of a statement. `owner` is its name in messages, `at` the place of faults about missing items."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ class Links(Places):
     def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
         super().__init__(parsed, problems, scope)
         self.unit = 1.0  # radians in the unit of plain angles
-        self.joints: Registry[Linked] = Registry("joint or tie", parsed.broken)
+        self.joints: Registry[Linked] = Registry("joint, rod or point constraint", parsed.broken)
         self.edges: list[tuple[int, int]] = []  # bodies that joints hold together in the tree
         self.lossless: dict[int, dict[str, float]] = {}  # damping and friction that do not act, by joint
         self.drivers: Registry[bool] = Registry("driver or force", parsed.broken)
@@ -127,7 +127,7 @@ class Links(Places):
             if item is not None:
                 value = self.scope.value(item.value)
                 options[key] = (
-                    self.scope.settled(value, item.value) if key == "armature" else self._plain(value, item.value)
+                    self.scope.bound_number(value, item.value) if key == "armature" else self._plain(value, item.value)
                 )
                 if self._now([options[key]])[0] < 0.0:
                     raise Fault(item.value, f"the {key} of {a.owner} is negative; give 0 or more")
@@ -169,7 +169,7 @@ class Links(Places):
                 name = free_name(f"{body.name}_free", self.joints)
                 self.joints.put(Word(0, 0, name), Linked(self.b.joint("free", self.b.ground, body, name)))
 
-    # -- gears and ties -----------------------------------------------------------------------------------
+    # -- gears and constraints -----------------------------------------------------------------------------------
     def read_gear(self, s: Statement) -> None:
         name = self.name(s)
         self.gears.put(name, True)
@@ -191,7 +191,7 @@ class Links(Places):
         o: Numeric = 0.0
         if offset is not None:
             value = self.scope.value(offset.value)
-            o = self.scope.settled(self.angle(value) if follower.kind in ANGULAR else value, offset.value)
+            o = self.scope.bound_number(self.angle(value) if follower.kind in ANGULAR else value, offset.value)
         self.b.mimic(follower, leader, r, o, name=name.text)
         self.gear_of[follower.name], self.leaders[follower.name] = name.text, leader.name
 

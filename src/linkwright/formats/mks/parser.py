@@ -1,4 +1,4 @@
-"""From text to statements; after an error reading goes on with the next statement, so that all errors are told."""
+"""From text to statements; after an error reading goes on with the next statement, so that all are reported."""
 
 from __future__ import annotations
 

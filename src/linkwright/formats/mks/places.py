@@ -199,7 +199,7 @@ class Places:
                 self.problems.add(at, "the model has no ground; add BODY name (ground);")
 
     def _is_moved(self, s: Statement) -> bool:
-        """Whether the frame of a ground body is not ground's own; what is wrong with it is told later."""
+        """Whether the frame of a ground body is not ground's own; what is wrong with it is reported later."""
         items = tuple(item for item in s.items if item.key in POSE)
         try:
             pose = self.pose(Attributes("", s, items, Problems("", ""), POSE))

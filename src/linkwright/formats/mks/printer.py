@@ -32,7 +32,7 @@ _ALWAYS = ("start", "end", "interval", "lu_tolerance")  # settings that are writ
 
 
 def write_mks(description: Description) -> str:
-    """The text of a description. What the language cannot hold is left out, and told in one warning."""
+    """The text of a description. What the language cannot hold is left out, and listed in one warning."""
     printer = _Printer(description)
     text = "\n".join(printer.lines()) + "\n"
     if printer.left_out:
@@ -247,7 +247,7 @@ class _Printer:
                 turns.append(d.start.r[body] @ r)
         return len(turns) == 2 and turn_as_drawn(kind, turns[0], turns[1]) is not None
 
-    # -- couplings, ties, drivers, drawing ----------------------------------------------------------------
+    # -- couplings, constraints, drivers, drawing ----------------------------------------------------------------
     def _gear(self, k: int) -> str:
         d, m = self.d, self.d.mimics[k]
         parts = [f"joint = {name_text(d.joint_names[j])}" for j in (m.follower, m.leader)]

@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol
 
 from linkwright.errors import MksError
 
-MOST = 50  # problems told of one file
+MOST = 50  # problems reported of one file
 _LONGEST = 400  # letters of a message, which may name something long
 _WIDTH = 110  # columns of a line that are shown
 
@@ -35,7 +35,7 @@ class Span(Protocol):
 
 
 class Fault(Exception):
-    """Ends the reading of one statement; without a message, the cause has been told elsewhere."""
+    """Ends the reading of one statement; without a message, the cause has been reported elsewhere."""
 
     def __init__(self, at: Span | None = None, message: str = "") -> None:
         super().__init__(message)
@@ -75,7 +75,7 @@ class Problems:
             raise Enough
 
     def add_fault(self, fault: Fault) -> None:
-        """A fault, unless its cause has been told."""
+        """A fault, unless its cause has been reported."""
         if fault.at is not None:
             self.add(fault.at, fault.message)
 

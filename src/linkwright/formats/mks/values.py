@@ -251,9 +251,9 @@ class Scope:
 
     def numeric(self, node: Node) -> Numeric:
         """A number, or an expression of parameters that has a finite value now."""
-        return self.settled(self.value(node), node)
+        return self.bound_number(self.value(node), node)
 
-    def settled(self, value: Value, node: Node) -> Numeric:
+    def bound_number(self, value: Value, node: Node) -> Numeric:
         if value.number is not None:
             return value.number
         self.now(value, node)
