@@ -5,7 +5,6 @@
     with folder.open("parts/arm.xml", element) as part:      # `element`: the XML element that names it, for errors
         part.root                                            # parsed, like the model; `folder.open` inside nests
     path = folder.find("meshes/hand.stl", element)           # a file that is only looked up, such as a mesh
-    data = folder.read("meshes/hand.stl", element, most=2**26)
 
 Names are looked up from the folder of the file that is being read, then from the model's own folder, then from the
 folders that the caller named. What leads outside of these (an absolute path, `..`, a symbolic link) is refused, as
@@ -63,11 +62,6 @@ class Folder:
         return cls(Path(model), roots)
 
     @property
-    def roots(self) -> tuple[Path, ...]:
-        """The model's folder, then those that the caller named."""
-        return tuple(self._roots)
-
-    @property
     def file(self) -> str:
         """The file that is being read, as errors show it."""
         return str(self.model) if len(self._stack) == 1 else str(self._stack[-1])
@@ -91,18 +85,12 @@ class Folder:
         if len(self._stack) >= MAX_DEPTH:
             text = f"{shortened(name)} is included more than {MAX_DEPTH} files deep; flatten the files"
             raise self._fail(text, element, name)
-        data = self._bytes(path, name, element, MAX_BYTES)
+        data = self._bytes(path, name, element)
         self._stack.append(path)
         try:
             yield Part(path, parse_bytes(data, str(path), self._budget))
         finally:
             self._stack.pop()
-
-    def read(
-        self, name: str, element: Any = None, *, most: int = MAX_BYTES, base: str | os.PathLike[str] | None = None
-    ) -> bytes:
-        """What is in a file that the model names."""
-        return self._bytes(self.find(name, element, base=base), name, element, most)
 
     def exists(self, name: str, element: Any = None) -> bool:
         """Whether a file of this name is where the model may read; what leads outside is not there."""
@@ -149,14 +137,14 @@ class Folder:
             raise self._fail(text, element, name)
         return stat.S_ISREG(mode)
 
-    def _bytes(self, path: Path, name: str, element: Any, most: int) -> bytes:
+    def _bytes(self, path: Path, name: str, element: Any) -> bytes:
         self._files += 1
         if self._files > MAX_FILES:
             text = (
                 f"names more than {MAX_FILES} files in all (the last is {shortened(name)}); a model never needs so many"
             )
             raise self._fail(text, element, name)
-        return read_bytes(path, most)
+        return read_bytes(path, MAX_BYTES)
 
     def _fail(self, message: str, element: Any, name: str) -> FormatError:
         line = None if element is None else element.sourceline

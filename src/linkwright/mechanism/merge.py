@@ -27,7 +27,7 @@ from linkwright.mechanism.description import (
     Start,
     kind_number,
 )
-from linkwright.mechanism.elements import AppliedWrench, Driver, Element, JointForce, laws_of
+from linkwright.mechanism.elements import AppliedWrench, Element, JointForce, laws_of
 from linkwright.mechanism.expression import Expression, Number, replaced
 from linkwright.mechanism.frames import combined_inertia, full_inertia, pack_inertia, snapped
 from linkwright.mechanism.gear_trains import of_first_leader
@@ -59,8 +59,8 @@ def merge_fixed(description: Description, joints: Collection[int] | None = None)
     index = {GROUND: GROUND, **{b: k for k, b in enumerate(wholes)}}
 
     ground_inertia = _sum_inertias(d, numbers, poses, wholes)
-    _move_joints(d, numbers, poses)
-    frames = _move_frames(d, numbers, poses, index)
+    _move_places(d, numbers, poses)
+    frames = _merged_frames(d, numbers, poses, index)
     placed = _place_wholes(d, numbers, poses)
 
     gone = set(joints)
@@ -136,7 +136,9 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
     arrays["kind"] = np.array(d.kind)
     arrays["kind"][list(held)] = kind_number("fixed")
     names = {d.joint_names[j] for j in held}
-    _tell_of_drivers(d.drivers, names)
+    for driver in (x for x in d.drivers if x.kind == "joint" and x.target in names):
+        text = f"driver {driver.name!r} went away with the locked joint {driver.target!r}"
+        warn(text, LinkwrightWarning, stacklevel=3)
     fixed = replace(
         d,
         mimics=tuple(d.mimics[k] for k in following),
@@ -179,13 +181,6 @@ def _coordinates(d: Description, joint: int, value: float | ArrayLike) -> Array:
     if not np.isfinite(q).all():
         raise ModelError(f"joint {name!r} cannot be locked at {q.tolist()}; give finite numbers", element=name)
     return kind.checked(q, name)
-
-
-def _tell_of_drivers(drivers: tuple[Driver, ...], names: set[str]) -> None:
-    for driver in drivers:
-        if driver.kind == "joint" and driver.target in names:
-            text = f"driver {driver.name!r} went away with the locked joint {driver.target!r}"
-            warn(text, LinkwrightWarning, stacklevel=4)
 
 
 # -- numbers and expressions ------------------------------------------------------------------------------
@@ -309,22 +304,24 @@ def _packed(parts: list[tuple[Any, Array, Array]]) -> tuple[Any, Array, Array]:
     return mass, com, pack_inertia(inertia)
 
 
-def _move_joints(d: Description, numbers: dict[str, Array], poses: dict[int, tuple[int, Array, Array]]) -> None:
-    for side, bodies in (("i", d.parent), ("j", d.child)):
-        for j, b in enumerate(bodies.tolist()):
+def _move_places(d: Description, numbers: dict[str, Array], poses: dict[int, tuple[int, Array, Array]]) -> None:
+    """Frames of joints and further frames on merged bodies, given on the wholes instead."""
+    for r_name, p_name, bodies in (
+        ("ri", "pi", d.parent),
+        ("rj", "pj", d.child),
+        ("frame_r", "frame_p", d.frames.body),
+    ):
+        for k, b in enumerate(bodies.tolist()):
             root, r, p = poses[b]
             if root != b:
-                _move(numbers, "r" + side, "p" + side, j, r, p)
+                _put(numbers, p_name, k, p + r @ numbers[p_name][k])
+                _put(numbers, r_name, k, _exact(r @ numbers[r_name][k]))
 
 
-def _move_frames(
+def _merged_frames(
     d: Description, numbers: dict[str, Array], poses: dict[int, tuple[int, Array, Array]], index: dict[int, int]
 ) -> Frames:
-    """Frames re-expressed, and a frame for each merged body; their numbers stay in `numbers`."""
-    for k, b in enumerate(d.frames.body.tolist()):
-        root, r, p = poses[b]
-        if root != b:
-            _move(numbers, "frame_r", "frame_p", k, r, p)
+    """The frames, and one for each merged body; their numbers stay in `numbers`."""
     merged = [b for b in range(d.nb) if poses[b][0] != b]
     for name, part, shape in (("frame_r", 1, (3, 3)), ("frame_p", 2, (3,))):
         new = [numbers[name], *(np.asarray(poses[b][part]).reshape(1, *shape) for b in merged)]
@@ -346,14 +343,6 @@ def _place_wholes(
         _put(numbers, "start_p", root, numbers["start_p"][b] - turned @ p)
         placed[root] = True
     return placed
-
-
-def _move(numbers: dict[str, Array], r_name: str, p_name: str, k: int, r: Array, p: Array) -> None:
-    """A frame given on a merged body, given on the whole instead."""
-    moved = p + r @ numbers[p_name][k]
-    turned = _exact(r @ numbers[r_name][k])
-    _put(numbers, r_name, k, turned)
-    _put(numbers, p_name, k, moved)
 
 
 def _put(numbers: dict[str, Array], name: str, row: int, value: Any) -> None:

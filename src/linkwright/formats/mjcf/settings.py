@@ -20,6 +20,15 @@ _SHARED |= dict.fromkeys(("connect", "weld", "joint_equality", "flex", "flexvert
 #: What <default> elements may have in all: every class holds what those around it say.
 MAX_DEFAULTS = 4000
 _LONGEST = 1000  # letters of an attribute in a default: it is read again for every element that takes it
+#: Attributes of <compiler> that are numbers, or true or false: what the settings call them.
+_COMPILER_NUMBERS = {"boundmass": "least_mass", "boundinertia": "least_inertia", "settotalmass": "total_mass"}
+_COMPILER_FLAGS = {
+    "autolimits": "autolimits",
+    "balanceinertia": "balance",
+    "strippath": "strippath",
+    "fitaabb": "fit_box",
+    "alignfree": "align_free",
+}
 _FLAGS = ("gravity", "spring", "damper", "passive", "equality", "constraint", "frictionloss", "actuation", "clampctrl")
 
 
@@ -82,19 +91,15 @@ def _compiler(s: Settings, node: Node) -> None:
     s.eulerseq = node.get("eulerseq", s.eulerseq) or ""
     if len(s.eulerseq) != 3 or not set(s.eulerseq) <= set("xyzXYZ"):
         raise node.fail(f"eulerseq={s.eulerseq[:80]!r} is not three of xyzXYZ")
-    s.autolimits = node.flag("autolimits", s.autolimits)
     chosen = node.word("inertiafromgeom", s.inertia_from_geom, ("auto", "true", "false"))
     s.inertia_from_geom = "true" if chosen == "true" else "false" if chosen == "false" else "auto"
     low, high = node.vector("inertiagrouprange", s.inertia_groups)
     s.inertia_groups = (int(low), int(high))
-    s.least_mass = node.number("boundmass", s.least_mass)
-    s.least_inertia = node.number("boundinertia", s.least_inertia)
-    s.balance = node.flag("balanceinertia", s.balance)
-    s.total_mass = node.number("settotalmass", s.total_mass)
     s.meshdir = node.get("meshdir", node.get("assetdir", s.meshdir)) or ""
-    s.strippath = node.flag("strippath", s.strippath)
-    s.fit_box = node.flag("fitaabb", s.fit_box)
-    s.align_free = node.flag("alignfree", s.align_free)
+    for key, name in _COMPILER_NUMBERS.items():
+        setattr(s, name, node.number(key, getattr(s, name)))
+    for key, name in _COMPILER_FLAGS.items():
+        setattr(s, name, node.flag(key, getattr(s, name)))
     if node.get("exactmeshinertia") == "true":
         raise node.fail("exactmeshinertia is of old versions; write inertia='exact' at each <mesh>")
 

@@ -72,7 +72,7 @@ class Places:
     def each(self, heads: str, read: Callable[[Statement], None], spoils: tuple[Registry[Any], ...] = ()) -> None:
         """Every statement with one of these (last) words as its head; a fault ends one statement alone."""
         for statement in self.parsed.statements:
-            if _last_word(statement) not in heads.split():
+            if statement.head.text.lower().split()[-1] not in heads.split():
                 continue
             try:
                 read(statement)
@@ -339,10 +339,6 @@ class Places:
             a = Attributes(f"a triad of {owner}", item, item.value.items, self.problems, ("associated body", *POSE))
             return self._on_body(a, None)
         return self.place_of(item.value, "triad").triad
-
-
-def _last_word(statement: Statement) -> str:
-    return statement.head.text.lower().split()[-1]
 
 
 def _is_ground(item: Item) -> bool:

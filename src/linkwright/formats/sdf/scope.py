@@ -68,11 +68,8 @@ class Scope:
             if self.parent is not None:
                 self._world = self.parent.in_world() @ self.parent.pose(self.name, self.element)
             else:
-                self._world = HERE if self.is_world else self._own_pose()
+                self._world = HERE if self.is_world else self.values.pose(self.element, self.name) @ self._placed()
         return self._world
-
-    def _own_pose(self) -> Pose:
-        return self.values.pose(self.element, self.name) @ self._placed()
 
     def _placed(self) -> Pose:
         return self.pose(self.placement, self.element).inverse() if self.placement else HERE
