@@ -59,7 +59,18 @@ class Builder(Forces):
 
     # -- numbers ------------------------------------------------------------------------------------------
     def parameter(self, name: str, value: float) -> Name:
-        """A named number, to be used in other numbers and in laws."""
+        """A named number, to be used in other numbers and in laws.
+
+        - `name`: letters, digits and underscores, beginning with a letter; not TIME.
+        - `value`: a finite number in SI units, angles in radians.
+
+        Returns the `Name`, with which arithmetic makes expressions. Raises `ModelError` for a name that is taken, that
+        is no identifier, or that laws of forces use (q, v, d, dd) when there are forces already.
+
+        >>> b = lw.Builder()
+        >>> length = b.parameter("length", 0.3)
+        >>> link = b.body("link", mass=2.0, com=(0, 0, length / 2))
+        """
         if not name.isidentifier() or name == "TIME":
             text = f"{name!r} cannot name a parameter; use a letter, then letters and digits, and not TIME"
             raise ModelError(text, element=name)
@@ -71,14 +82,31 @@ class Builder(Forces):
         return Name(name)
 
     def gravity(self, vector: Any) -> None:
-        """The acceleration of free fall, in ground axes (m/s²); (0, 0, −9.81) unless given."""
+        """The acceleration of free fall.
+
+        - `vector`: three numbers or expressions in ground's axes (m/s²); without a call they are (0, 0, −9.81).
+
+        Raises `ModelError` for anything else.
+
+        >>> lw.Builder().gravity((0, -9.81, 0))
+        """
         self._gravity = as_numbers(vector, (3,), "gravity")
 
     # -- bodies and triads --------------------------------------------------------------------------------
     def body(self, name: str, mass: Numeric = 0.0, com: Any = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)) -> Body:
-        """A body with mass (kg), centre of mass (m) and inertia about it (kg m²), all in the body frame.
+        """A body with mass, centre of mass and inertia about it, all in the body frame.
 
-        `inertia` is xx, yy, zz; or xx, yy, zz, xy, xz, yz; or a symmetric 3×3.
+        - `name`: unlike those of all bodies and triads.
+        - `mass` (kg): a number or expression; 0.
+        - `com` (m): three of them; the body's origin.
+        - `inertia` (kg m²) about the centre of mass: xx, yy, zz; or xx, yy, zz, xy, xz, yz; or a symmetric 3×3; zeros.
+
+        Returns the `Body`. Raises `ModelError` for a name that is taken and for numbers of another shape; whether a
+        body can have the inertia is checked with the whole mechanism.
+
+        >>> b = lw.Builder()
+        >>> b.body("link", 2.0, com=(0, 0, 0.1), inertia=(0.01, 0.01, 0.002)).name
+        'link'
         """
         self._new_place(name)
         row = (
@@ -98,7 +126,18 @@ class Builder(Forces):
         f: Any = (1.0, 0.0, 0.0),
         name: str | None = None,
     ) -> Triad:
-        """A frame on a body: z along h, x along the part of f that is perpendicular to h."""
+        """A frame on a body: z along h, x along the part of f that is perpendicular to h.
+
+        - `body`: a `Body`, or the name of one.
+        - `origin` (m): three numbers or expressions in the body frame; its origin.
+        - `h`, `f`: directions in the body frame, of any length; z and x.
+        - `name`: unlike those of all bodies and triads; a triad without a name can be used as an object only.
+
+        Returns the `Triad`. Raises `NameNotFound` for an unknown body, `ModelError` where h and f are parallel or zero.
+
+        >>> b = lw.Builder()
+        >>> tip = b.triad(b.body("link", 1.0), origin=(0, 0, 0.3), h=(0, 1, 0), name="tip")
+        """
         what = f"triad {name!r}" if name else f"a triad on {name_of(body)!r}"
         return self.frame(body, self._axes(h, f, what, name or what), origin, name)
 
@@ -109,7 +148,19 @@ class Builder(Forces):
         origin: Any = (0.0, 0.0, 0.0),
         name: str | None = None,
     ) -> Triad:
-        """A frame on a body, by its rotation matrix (columns are its axes) and origin in the body frame."""
+        """A frame on a body, by its rotation matrix and origin in the body frame.
+
+        - `body`: a `Body`, or the name of one.
+        - `rotation`: 3×3 numbers or expressions, whose columns are the frame's axes; the body's axes.
+        - `origin` (m): three of them; the body's origin.
+        - `name`: as for `triad`.
+
+        Returns the `Triad`. Raises `NameNotFound` for an unknown body, `ModelError` for numbers of another shape;
+        whether the rotation is one is checked with the whole mechanism.
+
+        >>> b = lw.Builder()
+        >>> corner = b.frame(b.body("link", 1.0), origin=(0.1, 0.1, 0))
+        """
         owner = self._body(body)
         what = f"frame {name!r}" if name else f"a frame on {owner.name!r}"
         r = as_numbers(rotation, (3, 3), f"rotation of {what}")
@@ -147,6 +198,20 @@ class Builder(Forces):
         closure; a joint has an actuator unless it is free or `actuated` says otherwise. `damping` and `friction`
         act on each of its rates: forces −damping · v − friction · tanh(v / 0.01), named "NAME damping" (with the
         number of the rate after it if there are several).
+
+        - `kind`: fixed, revolute, prismatic (or translational), cylindrical, universal, spherical, planar, screw, free.
+        - `name`: unlike those of all joints, rods and point constraints; joint1, joint2, … without one.
+        - `pitch` (m/rad) of a screw joint, not zero; `armature` (kg m² or kg) at each rate, 0.
+        - `lower`, `upper` (rad or m), `velocity` (rad/s or m/s), `effort` (N m or N): limits, none by default. They are
+          data: a `stop` makes limits act.
+        - `damping` (N m s/rad or N s/m), `friction` (N m or N): 0.
+
+        Returns the `Joint`. Raises `NameNotFound` for an unknown kind, body or triad, and `ModelError` for a name that
+        is taken, a joint of a body with itself, or a screw joint without a pitch.
+
+        >>> b = lw.Builder()
+        >>> b.joint("revolute", b.ground, b.body("link", 1.0), "hinge", axis=(0, 1, 0), damping=0.1).kind
+        'revolute'
         """
         number = kind_number(kind)
         kind = KIND_LIST[number].name
@@ -216,6 +281,19 @@ class Builder(Forces):
         """Joint `follower` has the coordinate ratio · (leader's coordinate) + offset: a gear, a pair of fingers.
 
         Without a name it goes by its follower's. A leader may follow another joint, but no joint itself in the end.
+
+        - `follower`, `leader`: joints of one coordinate, as objects or by name.
+        - `ratio`: a number or expression, rad or m of the follower for one of the leader; 1.
+        - `offset` (rad or m): 0.
+        - `name`: unlike those of all gears.
+
+        Raises `NameNotFound` for an unknown joint and `ModelError` for a name that is taken; kinds and circles are
+        checked with the whole mechanism.
+
+        >>> b = lw.Builder()
+        >>> for name in ("left", "right"):
+        ...     hinge = b.joint("revolute", b.ground, b.body(name, 1.0), f"{name} hinge")
+        >>> b.mimic("right hinge", "left hinge", ratio=-1.0)
         """
         a, b = self._joint(follower), self._joint(leader)
         if name is not None and any(name == m.name for m, _ in self._mimics):

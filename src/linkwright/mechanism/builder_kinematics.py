@@ -113,7 +113,18 @@ class Kinematics(Parts):
 
     # -- rods and point constraints -------------------------------------------------------------------------
     def rod(self, first: Place, second: Place, length: Numeric, name: str | None = None) -> Rod:
-        """A massless rod of constant length between two origins."""
+        """A massless rod of constant length between two origins.
+
+        - `first`, `second`: bodies or triads on two bodies, as objects or by name.
+        - `length` (m): a number or expression greater than zero.
+        - `name`: unlike those of all joints, rods and point constraints; rod1, rod2, … without one.
+
+        Returns the `Rod`. Raises `ModelError` for two places on one body, a name that is taken or another length.
+
+        >>> b = lw.Builder()
+        >>> b.rod(b.ground, b.body("bob", 1.0), length=0.5).name
+        'rod1'
+        """
         name = self._new_tie(name, "rod")
         a, b = self._two(first, second, f"rod {name!r}")
         if not self._now(length) > 0.0:
@@ -121,12 +132,32 @@ class Kinematics(Parts):
         return put(self._ties, Rod(name, a, b, self._law(length, ())))
 
     def point_on_line(self, line: Place, point: Place, name: str | None = None) -> PointOnLine:
-        """The origin of `point` stays on the h axis of `line`."""
+        """The origin of `point` stays on the z axis (h) of `line`.
+
+        - `line`, `point`: bodies or triads on two bodies, as objects or by name.
+        - `name`: as for `rod`; line1, line2, … without one.
+
+        Returns the `PointOnLine`. Raises `ModelError` for two places on one body or a name that is taken.
+
+        >>> b = lw.Builder()
+        >>> b.point_on_line(b.ground, b.body("bead", 1.0)).name
+        'line1'
+        """
         name = self._new_tie(name, "line")
         return put(self._ties, PointOnLine(name, *self._two(line, point, f"point-on-line {name!r}")))
 
     def point_on_plane(self, plane: Place, point: Place, name: str | None = None) -> PointOnPlane:
-        """The origin of `point` stays in the plane through `plane` that its h axis is perpendicular to."""
+        """The origin of `point` stays in the x–y plane of `plane`, to which its z axis (h) is perpendicular.
+
+        - `plane`, `point`: bodies or triads on two bodies, as objects or by name.
+        - `name`: as for `rod`; plane1, plane2, … without one.
+
+        Returns the `PointOnPlane`. Raises `ModelError` for two places on one body or a name that is taken.
+
+        >>> b = lw.Builder()
+        >>> b.point_on_plane(b.ground, b.body("foot", 1.0)).name
+        'plane1'
+        """
         name = self._new_tie(name, "plane")
         return put(self._ties, PointOnPlane(name, *self._two(plane, point, f"point-on-plane {name!r}")))
 
@@ -176,7 +207,18 @@ class Kinematics(Parts):
         return put(self._shapes, Shape(name, self._place(place), kind, laws, _color(color, name), file))
 
     def trace(self, place: Place, color: str = "", *, name: str | None = None) -> Trace:
-        """The origin of a triad or body leaves a trail when the motion is drawn."""
+        """The origin of a triad or body leaves a trail when the motion is drawn.
+
+        - `place`: a body or triad, as an object or by name.
+        - `color`: "#rrggbb"; empty for the viewer's choice.
+        - `name`: unlike those of all traces; trace1, trace2, … without one.
+
+        Returns the `Trace`. Raises `NameNotFound` for an unknown place, `ModelError` for another colour.
+
+        >>> b = lw.Builder()
+        >>> b.trace(b.body("tip", 1.0), "#ff0000").name
+        'trace1'
+        """
         name = new_name(name, "trace", self._traces, "trace")
         return put(self._traces, Trace(name, self._place(place), _color(color, name)))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
 from linkwright.formats.mks.loads import allowed
 from linkwright.formats.mks.values import computed
 from linkwright.formats.mks.wording import Spelled, expression_text, name_text
 from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import AppliedWrench, Element, Initial, JointForce, PointForce
+from linkwright.mechanism.elements import AppliedWrench, Element, JointForce, PointForce
 from linkwright.mechanism.expression import Expression, Name, Number, replaced
 from linkwright.mechanism.laws import recognised
 from linkwright.mechanism.quantities import (
@@ -35,7 +36,7 @@ def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
         where = name_text(force.joint) + (f".{_number(names[force.index], force.index)}" if kind.nv > 1 else "")
         coordinate = Quantity("joint", (force.joint,), force.index)
         pair = (Name("q"), Name("v"))
-        spelled: dict[Expression, Expression] = {pair[1]: Spelled(quantity_text(d, _rate(coordinate)))}
+        spelled: dict[Expression, Expression] = {pair[1]: Spelled(quantity_text(d, replace(coordinate, rate=True)))}
         if kind.paired:
             spelled[pair[0]] = Spelled(quantity_text(d, coordinate))
         head, at = "TORQUE" if turns(kind.name, force.index) else "FORCE", [f"joint = {where}"]
@@ -83,11 +84,6 @@ def _wrench(d: Description, force: AppliedWrench) -> tuple[str, list[str]]:
     return ("TORQUE" if heads == ["torque"] else "FORCE"), parts
 
 
-def initial_parts(d: Description, initial: Sequence[Initial]) -> list[str]:
-    """What INITIAL says."""
-    return [f"{quantity_text(d, x.quantity)} = {expression_text(x.value)}" for x in initial]
-
-
 def _law(d: Description, law: Expression, spelled: dict[Expression, Expression]) -> str:
     more: dict[Expression, Expression] = {x: Spelled(quantity_text(d, x)) for x in quantities(law)}
     return expression_text(replaced(law, {**more, **spelled}))
@@ -109,7 +105,3 @@ def _number(part: str, index: int, letter: str = "") -> str:
     if part not in POSITIONS + VELOCITIES:
         return part
     return f"{letter or ('v' if part in VELOCITIES else 'q')}{index}"
-
-
-def _rate(x: Quantity) -> Quantity:
-    return Quantity(x.kind, x.of, x.index, True)

@@ -12,7 +12,7 @@ import numpy as np
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.mks.axes import turn_as_drawn
 from linkwright.formats.mks.links import LIMITS
-from linkwright.formats.mks.load_text import force_text, initial_parts
+from linkwright.formats.mks.load_text import force_text, quantity_text
 from linkwright.formats.mks.reader import is_safe_path
 from linkwright.formats.mks.vocabulary import JOINT_WORDS
 from linkwright.formats.mks.wording import expression_text, name_text, number_text
@@ -107,7 +107,8 @@ class _Printer:
                 head, parts = force_text(d, force)
                 yield _statement(head, force.name, parts)
         if d.initial:
-            yield _filled("INITIAL (", initial_parts(d, d.initial))
+            initial = [f"{quantity_text(d, x.quantity)} = {expression_text(x.value)}" for x in d.initial]
+            yield _filled("INITIAL (", initial)
         yield from (text for shape in d.shapes if (text := self._shape(shape)))
         for trace in d.traces:
             yield _statement("TRACE", trace.name, [f"triad = {name_text(trace.place)}", *_colour(trace.color)])
