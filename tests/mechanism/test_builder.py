@@ -1,9 +1,13 @@
 """The Builder: what it makes, and what it says when misused."""
 
+import doctest
+
 import numpy as np
 import pytest
 
+import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.mechanism import builder, builder_forces, builder_kinematics
 from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce, joint_losses
 from linkwright.mechanism.expression import TIME, Name
@@ -375,3 +379,10 @@ def test_a_negative_damping_is_told(b):
     b.joint("revolute", "two", b.body("three", 1.0), "third", damping=-1.0)
     with pytest.raises(ModelError, match="joint 'third' has the negative damping -1"):
         b.description()
+
+
+@pytest.mark.parametrize("module", [builder, builder_kinematics, builder_forces], ids=lambda module: module.__name__)
+def test_the_examples_of_the_builder_run(module):
+    failed, tried = doctest.testmod(module, extraglobs={"lw": lw, "np": np})
+    assert tried > 0
+    assert failed == 0

@@ -42,15 +42,40 @@ class Forces(Kinematics):
 
     # -- quantities that laws may use -----------------------------------------------------------------------
     def coordinate(self, joint: Joint | str, index: int = 0) -> Quantity:
-        """Coordinate `index` of a joint (m or rad), for laws and initial conditions."""
+        """Coordinate `index` of a joint (m or rad), for laws and initial conditions.
+
+        - `joint`: a `Joint`, or the name of one; spherical and free joints have no plain coordinates.
+        - `index`: which of its coordinates, counted from 0; 0.
+
+        Returns the `Quantity`, an expression. Raises `NameNotFound` for an unknown joint, `ModelError` for an index or
+        a kind that has no such coordinate.
+
+        >>> b = lw.Builder()
+        >>> hinge = b.joint("revolute", b.ground, b.body("link", 1.0), "hinge")
+        >>> law = -2.0 * b.coordinate(hinge)
+        """
         return self._quantity(Quantity("joint", (self._joint(joint).name,), index))
 
     def rate(self, joint: Joint | str, index: int = 0) -> Quantity:
-        """Rate `index` of a joint (m/s or rad/s)."""
+        """Rate `index` of a joint (m/s or rad/s).
+
+        Arguments, what is returned and raised as for `coordinate`; every kind of joint has rates.
+
+        >>> b = lw.Builder()
+        >>> law = -0.1 * b.rate(b.joint("free", b.ground, b.body("link", 1.0)), 5)
+        """
         return self._quantity(Quantity("joint", (self._joint(joint).name,), index, True))
 
     def distance(self, first: Place, second: Place) -> Quantity:
-        """The distance between the origins of two triads or bodies (m)."""
+        """The distance between the origins of two triads or bodies (m).
+
+        - `first`, `second`: bodies or triads on two bodies, as objects or by name.
+
+        Returns the `Quantity`. Raises `NameNotFound` for an unknown place, `ModelError` for two on one body.
+
+        >>> b = lw.Builder()
+        >>> law = 3.0 - b.distance(b.ground, b.body("bob", 1.0))
+        """
         return Quantity("distance", self._two(first, second, "a distance"))
 
     def distance_rate(self, first: Place, second: Place) -> Quantity:
@@ -74,6 +99,19 @@ class Forces(Kinematics):
 
         A function gets those of q, v and t that its parameters name, in any order. On spherical and free joints
         `index` counts rates, and the law may not use `q`.
+
+        - `joint`: a `Joint`, or the name of one.
+        - `law` (N or N m): a number, an expression, or a function; see the class.
+        - `index`: which coordinate, counted from 0; 0.
+        - `name`: unlike those of all drivers and forces; force1, force2, … without one.
+
+        Returns the `JointForce`. Raises `NameNotFound` for an unknown joint or a name in the law that is none, and
+        `ModelError` for an index that the joint does not have, a name that is taken, or what is no law.
+
+        >>> b = lw.Builder()
+        >>> hinge = b.joint("revolute", b.ground, b.body("link", 1.0), "hinge")
+        >>> b.joint_force(hinge, lambda q, v, t: -3.0 * np.sin(q) + np.cos(2.0 * t)).name
+        'force1'
         """
         name, on = self._new_force(name, "force"), self._joint(joint)
         self._check_index(on, index, name)
@@ -85,11 +123,28 @@ class Forces(Kinematics):
     def joint_spring(
         self, joint: Joint | str, stiffness: Numeric, rest: Numeric = 0.0, damping: Numeric = 0.0, **options: Any
     ) -> JointForce:
-        """−stiffness · (q − rest) − damping · v on a joint; options as for `joint_force`."""
+        """−stiffness · (q − rest) − damping · v on a joint.
+
+        - `stiffness` (N/m or N m/rad), `rest` (m or rad; 0), `damping` (N s/m or N m s/rad; 0): numbers or expressions.
+        - `index` and `name`, what is returned and raised: as for `joint_force`.
+
+        >>> b = lw.Builder()
+        >>> hinge = b.joint("revolute", b.ground, b.body("link", 1.0))
+        >>> b.joint_spring(hinge, 20.0, rest=0.5, name="return").name
+        'return'
+        """
         return self.joint_force(joint, laws.spring(_Q, _V, stiffness, rest, damping), **options)
 
     def joint_damper(self, joint: Joint | str, damping: Numeric, **options: Any) -> JointForce:
-        """−damping · v on a joint; options as for `joint_force`."""
+        """−damping · v on a joint.
+
+        - `damping` (N s/m or N m s/rad): a number or expression.
+        - `index` and `name`, what is returned and raised: as for `joint_force`.
+
+        >>> b = lw.Builder()
+        >>> b.joint_damper(b.joint("prismatic", b.ground, b.body("block", 1.0)), 5.0).name
+        'force1'
+        """
         return self.joint_force(joint, laws.damper(_V, damping), **options)
 
     def joint_friction(
@@ -149,6 +204,17 @@ class Forces(Kinematics):
         """A force along the line of two origins: a law of their distance `d`, its rate `dd`, TIME and quantities.
 
         Positive pushes them apart. A function gets those of d, dd and t that its parameters name.
+
+        - `first`, `second`: two bodies or triads, as objects or by name.
+        - `law` (N): a number, an expression, or a function; see the class.
+        - `name`: as for `joint_force`.
+
+        Returns the `PointForce`. Raises `NameNotFound` for an unknown place or a name in the law that is none, and
+        `ModelError` for twice the same place, a name that is taken, or what is no law.
+
+        >>> b = lw.Builder()
+        >>> b.point_force(b.ground, b.body("bob", 1.0), lambda d: 4.0 / d**2).name
+        'force1'
         """
         name = self._new_force(name, "force")
         a, b = self._place(first), self._place(second)
@@ -169,11 +235,27 @@ class Forces(Kinematics):
         *,
         name: str | None = None,
     ) -> PointForce:
-        """A spring and damper between two origins: −stiffness · (d − length) − damping · ḋ."""
+        """A spring and damper between two origins: −stiffness · (d − length) − damping · ḋ.
+
+        - `stiffness` (N/m), `length` (m) without load, `damping` (N s/m; 0): numbers or expressions.
+        - `first`, `second` and `name`, what is returned and raised: as for `point_force`.
+
+        >>> b = lw.Builder()
+        >>> b.spring(b.ground, b.body("bob", 1.0), stiffness=100.0, length=0.2).name
+        'force1'
+        """
         return self.point_force(first, second, laws.spring(_D, _DD, stiffness, length, damping), name=name)
 
     def damper(self, first: Place, second: Place, damping: Numeric, *, name: str | None = None) -> PointForce:
-        """A damper between two origins: −damping · ḋ."""
+        """A damper between two origins: −damping · ḋ.
+
+        - `damping` (N s/m): a number or expression.
+        - `first`, `second` and `name`, what is returned and raised: as for `point_force`.
+
+        >>> b = lw.Builder()
+        >>> b.damper(b.ground, b.body("bob", 1.0), 3.0).name
+        'force1'
+        """
         return self.point_force(first, second, laws.damper(_DD, damping), name=name)
 
     def bumper(

@@ -48,6 +48,16 @@ class Kinematics(Parts):
         """Where a body is drawn, in ground's axes: the rough start from which the mechanism is assembled.
 
         Its axes are given by h (z) and f (x), or by a rotation matrix whose columns they are.
+
+        - `body`: a `Body`, or the name of one, but not ground.
+        - `origin` (m): three numbers or expressions; ground's origin.
+        - `h`, `f`: directions of any length; z and x.
+        - `rotation`: 3×3 numbers or expressions in place of h and f.
+
+        Raises `NameNotFound` for an unknown body, `ModelError` for ground or for h and f that are parallel or zero.
+
+        >>> b = lw.Builder()
+        >>> b.place(b.body("link", 1.0), origin=(0.2, 0, 0), h=(0, 1, 0))
         """
         owner = self._body(body)
         if owner == self.ground:
@@ -223,7 +233,15 @@ class Kinematics(Parts):
         return put(self._traces, Trace(name, self._place(place), _color(color, name)))
 
     def system(self, **settings: Any) -> System:
-        """What `lw.analyse` does with the mechanism: see `System`."""
+        """What `lw.analyse` does with the mechanism.
+
+        - `settings`: the fields of `System` by name, each with its default there.
+
+        Returns the `System`. Raises `NameNotFound` for a setting that there is not.
+
+        >>> lw.Builder().system(analysis="dynamic", end=2.0).interval
+        0.01
+        """
         known = list(System.__dataclass_fields__)
         unknown = [key for key in settings if key not in known]
         if unknown:
