@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import linkwright as lw
-from linkwright.symbolic.ring import terms
+from linkwright.symbolic.formulas.ring import terms
 
 Floats = NDArray[np.float64]
 Row = Mapping[str, Any]

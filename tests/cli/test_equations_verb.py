@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command import ARM, linkwright, one_line
 
-import linkwright.symbolic.derivation as derivation
+import linkwright.symbolic.derivation.progress as derivation
 
 MODELS = ARM.parent
 THREE = MODELS / "three_link.dh.toml"

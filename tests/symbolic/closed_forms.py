@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import linkwright as lw
-from linkwright.symbolic.dynamics import Dynamics
-from linkwright.symbolic.formula import evaluate
-from linkwright.symbolic.reading import model_of
+from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
+from linkwright.symbolic.derivation.reading import model_of
+from linkwright.symbolic.formulas.formula import evaluate
 
 
 def dynamics(mech: lw.Mechanism, *, way: Any = "jacobian", **options: Any) -> Dynamics:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from linkwright.symbolic.formula import Applied, Block, Root, Sum, Symbol, Term, Trig, evaluate
+from linkwright.symbolic.formulas.formula import Applied, Block, Root, Sum, Symbol, Term, Trig, evaluate
 from linkwright.symbolic.printing import Sheet
 
 half = Fraction(1, 2)

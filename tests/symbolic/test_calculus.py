@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 from linkwright.mechanism.expression import FUNCTIONS, Call, Expression, Name, Number
-from linkwright.symbolic.calculus import derivative, replaced
-from linkwright.symbolic.exact import added, constant, times
-from linkwright.symbolic.expressions import from_expression
-from linkwright.symbolic.formula import Sum, Symbol, Trig, evaluate, symbols
+from linkwright.symbolic.formulas.calculus import derivative, replaced
+from linkwright.symbolic.formulas.exact import added, constant, times
+from linkwright.symbolic.formulas.expressions import from_expression
+from linkwright.symbolic.formulas.formula import Sum, Symbol, Trig, evaluate, symbols
 
 X = Symbol("x")
 x = Name("x")

@@ -12,8 +12,8 @@ import sympy
 from closed_forms import ByAngles, dynamics, values, vanishes
 
 import linkwright as lw
-from linkwright.symbolic.dynamics import Dynamics
-from linkwright.symbolic.literal import literal
+from linkwright.symbolic.derivation.literal import literal
+from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
 from linkwright.symbolic.printing.sympy_out import to_sympy
 
 KINDS = ["revolute", "prismatic", "cylindrical", "universal", "planar", "screw"]

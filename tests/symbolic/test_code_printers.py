@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.expression import FUNCTIONS
-from linkwright.symbolic.formula import Applied, Block, Sum, Symbol, evaluate
+from linkwright.symbolic.formulas.formula import Applied, Block, Sum, Symbol, evaluate
 from linkwright.symbolic.printing import (
     Sheet,
     c_source,

@@ -12,7 +12,7 @@ from closed_forms import ByAngles, dynamics, numbers
 import linkwright as lw
 from linkwright.errors import ModelError
 from linkwright.mechanism.expression import Name, tabulated
-from linkwright.symbolic.formula import Root, symbols
+from linkwright.symbolic.formulas.formula import Root, symbols
 from robots import relative
 
 KINDS = ["revolute", "prismatic", "cylindrical", "universal", "planar", "screw", "spherical", "free"]

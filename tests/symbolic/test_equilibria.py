@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
-from linkwright.symbolic import quarters
-from linkwright.symbolic.equilibria import Equilibria, equilibria
+from linkwright.symbolic.equilibria import quarter_turns as quarters
+from linkwright.symbolic.equilibria.states_of_rest import Equilibria, equilibria
 from linkwright.symbolic.printing.plain import text
 
 G = 9.81

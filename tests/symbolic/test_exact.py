@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from linkwright.symbolic.exact import rational
+from linkwright.symbolic.formulas.exact import rational
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import pytest
 import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.expression import Call, Expression, Name, Number
-from linkwright.symbolic.expressions import from_expression
-from linkwright.symbolic.formula import Trig, evaluate
-from linkwright.symbolic.reading import model_of
-from linkwright.symbolic.ring import Ring, terms
+from linkwright.symbolic.derivation.reading import model_of
+from linkwright.symbolic.formulas.expressions import from_expression
+from linkwright.symbolic.formulas.formula import Trig, evaluate
+from linkwright.symbolic.formulas.ring import Ring, terms
 
 AL = Name("al")
 TWIST = math.radians(37.0)

@@ -7,7 +7,7 @@ import pytest
 from formulas import l2, m2, m3, q, term
 from hypothesis import given, settings
 
-from linkwright.symbolic.formula import Applied, Sum, evaluate, tidied
+from linkwright.symbolic.formulas.formula import Applied, Sum, evaluate, tidied
 from linkwright.symbolic.printing import text
 
 

@@ -13,16 +13,16 @@ import linkwright as lw
 import robots
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
 from linkwright.model import Mechanism
-from linkwright.symbolic.base import BaseParameters, base_parameters, sampled
-from linkwright.symbolic.dynamics import Dynamics
-from linkwright.symbolic.exact import times
-from linkwright.symbolic.formula import Root, Symbol, Trig, evaluate
-from linkwright.symbolic.grouped import Regressor, regressor
-from linkwright.symbolic.literal import LETTERS, literal
+from linkwright.symbolic.derivation.literal import LETTERS, literal
+from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
+from linkwright.symbolic.derivation.reading import model_of
+from linkwright.symbolic.formulas.exact import times
+from linkwright.symbolic.formulas.formula import Root, Symbol, Trig, evaluate
+from linkwright.symbolic.formulas.ring import Ring
 from linkwright.symbolic.printing import text
-from linkwright.symbolic.reading import model_of
-from linkwright.symbolic.relations import quotient
-from linkwright.symbolic.ring import Ring
+from linkwright.symbolic.regressor.base_parameters import BaseParameters, base_parameters, sampled
+from linkwright.symbolic.regressor.column_relations import quotient
+from linkwright.symbolic.regressor.polynomial_regressor import Regressor, regressor
 
 needs_robots = pytest.mark.skipif(importlib.util.find_spec("cmeel") is None, reason="example-robot-data is missing")
 H = math.pi / 2

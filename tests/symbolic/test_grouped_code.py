@@ -12,7 +12,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.model import Mechanism
-from linkwright.symbolic.literal import literal
+from linkwright.symbolic.derivation.literal import literal
 
 Q, V = np.array([0.3, -0.8]), np.array([0.7, -1.1])
 

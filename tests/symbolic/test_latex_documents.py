@@ -11,7 +11,7 @@ from formulas import cos, dq, l2, lg3, m2, m3, sin, term
 from hypothesis import given, settings
 
 from linkwright.errors import LinkwrightError
-from linkwright.symbolic.formula import Applied, Block, Root, Sum, Symbol
+from linkwright.symbolic.formulas.formula import Applied, Block, Root, Sum, Symbol
 from linkwright.symbolic.printing import Sheet, latex_block, latex_document, latex_formula
 
 pdflatex = shutil.which("pdflatex")

@@ -13,8 +13,8 @@ from closed_forms import dynamics, values, vanishes
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
-from linkwright.symbolic.formula import evaluate, symbols
-from linkwright.symbolic.linear import Linearisation
+from linkwright.symbolic.formulas.formula import evaluate, symbols
+from linkwright.symbolic.linear.linearisation import Linearisation
 from linkwright.symbolic.printing.plain import text
 from linkwright.symbolic.printing.sympy_out import to_sympy
 from robots import relative

@@ -6,7 +6,7 @@ from pages import Reader
 import linkwright as lw
 from linkwright.model import Mechanism
 from linkwright.symbolic.quantities import RECURSIONS
-from linkwright.symbolic.recursive import recursive
+from linkwright.symbolic.recursive.recursive_form import recursive
 
 
 def scara() -> Mechanism:

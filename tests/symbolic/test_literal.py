@@ -13,7 +13,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import joint_losses
 from linkwright.model import Mechanism
-from linkwright.symbolic.literal import literal
+from linkwright.symbolic.derivation.literal import literal
 
 ROWS = [
     {"a": 0.0, "alpha": 0.0, "d": 0.4, "theta": 0.0, "mass": 2.0, "com": (0.0, 0.0, 0.1), "inertia": (0.1, 0.1, 0.1)},

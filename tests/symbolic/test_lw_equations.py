@@ -9,11 +9,11 @@ import sympy_oracle
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
-from linkwright.symbolic import derivation
-from linkwright.symbolic.derivation import Derivation, estimate
+from linkwright.symbolic.derivation import progress as derivation
+from linkwright.symbolic.derivation.literal import literal
+from linkwright.symbolic.derivation.progress import Derivation, estimate
+from linkwright.symbolic.derivation.reading import model_of
 from linkwright.symbolic.equations import Equations, estimated
-from linkwright.symbolic.literal import literal
-from linkwright.symbolic.reading import model_of
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 ROWS = [

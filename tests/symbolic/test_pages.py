@@ -8,7 +8,7 @@ from formulas import cos, m2, term
 from hypothesis import given, settings
 from pages import Reader
 
-from linkwright.symbolic.formula import Block, Sum, Symbol
+from linkwright.symbolic.formulas.formula import Block, Sum, Symbol
 from linkwright.symbolic.printing import (
     Sheet,
     c_source,

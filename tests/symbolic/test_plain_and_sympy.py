@@ -9,7 +9,7 @@ import sympy
 from formulas import cos, l2, lg2, lg3, m2, m3, sin, term
 from hypothesis import given, settings
 
-from linkwright.symbolic.formula import Applied, Block, Root, Sum, Symbol, Term, Trig, evaluate
+from linkwright.symbolic.formulas.formula import Applied, Block, Root, Sum, Symbol, Term, Trig, evaluate
 from linkwright.symbolic.printing import text
 from linkwright.symbolic.printing.names import Split, split
 from linkwright.symbolic.printing.sympy_out import to_sympy, to_sympy_block

@@ -25,9 +25,9 @@ from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.topology import span
 from linkwright.model import Mechanism
-from linkwright.symbolic.literal import literal
+from linkwright.symbolic.derivation.literal import literal
 from linkwright.symbolic.quantities import QUANTITIES, RECURSIONS
-from linkwright.symbolic.recursive import Recursive, recursive
+from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 needs_robots = pytest.mark.skipif(importlib.util.find_spec("cmeel") is None, reason="example-robot-data is missing")

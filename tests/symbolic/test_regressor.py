@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.model import Mechanism
-from linkwright.symbolic.recursive import Recursive, recursive
+from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
 
 
 def table() -> Mechanism:

@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from linkwright.symbolic import ring as module
-from linkwright.symbolic.exact import times
-from linkwright.symbolic.formula import Symbol, Trig, evaluate
-from linkwright.symbolic.ring import Compiled, Ring, terms
+from linkwright.symbolic.formulas import ring as module
+from linkwright.symbolic.formulas.exact import times
+from linkwright.symbolic.formulas.formula import Symbol, Trig, evaluate
+from linkwright.symbolic.formulas.ring import Compiled, Ring, terms
 
 Q = Symbol("q1", "coordinate")
 A = Symbol("a")

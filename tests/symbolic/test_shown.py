@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import linkwright as lw
-from linkwright.symbolic.formula import Block, Sum
+from linkwright.symbolic.formulas.formula import Block, Sum
 
 MODEL = Path(__file__).parents[2] / "examples" / "models" / "three_link.dh.toml"
 

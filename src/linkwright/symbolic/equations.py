@@ -20,14 +20,16 @@ from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.sources import load
-from linkwright.symbolic.balance import Force
-from linkwright.symbolic.derivation import Derivation, Estimate, Progress, estimate
-from linkwright.symbolic.dynamics import Dynamics, Way
-from linkwright.symbolic.equilibria import Equilibria, Equilibrium, equilibria
-from linkwright.symbolic.formula import Block
-from linkwright.symbolic.linear import Linearisation, Point
-from linkwright.symbolic.links import Model
-from linkwright.symbolic.literal import literal as made_literal
+from linkwright.symbolic.derivation.links import Model
+from linkwright.symbolic.derivation.literal import literal as made_literal
+from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way
+from linkwright.symbolic.derivation.progress import Derivation, Estimate, Progress, estimate
+from linkwright.symbolic.derivation.reading import model_of
+from linkwright.symbolic.equilibria.balance import Force
+from linkwright.symbolic.equilibria.states_of_rest import Equilibria, Equilibrium, equilibria
+from linkwright.symbolic.formulas.formula import Block
+from linkwright.symbolic.formulas.ring import Compiled
+from linkwright.symbolic.linear.linearisation import Linearisation, Point
 from linkwright.symbolic.meanings import meanings
 from linkwright.symbolic.parts import FORMS, Parts
 from linkwright.symbolic.printing import PRINTERS, Operations, Sheet, latex_block, operations
@@ -35,6 +37,7 @@ from linkwright.symbolic.printing.notebook import SHORT, html_blocks
 from linkwright.symbolic.quantities import PARTS, SHORTEST_FIRST
 from linkwright.symbolic.reading import model_of
 from linkwright.symbolic.recursive import Recursive, recursive
+from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
 from linkwright.symbolic.ring import Compiled
 from linkwright.text import first_few
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from linkwright.mechanism.kinds import JointKind
 from linkwright.model import Mechanism
-from linkwright.symbolic.formula import Symbol
+from linkwright.symbolic.formulas.formula import Symbol
 
 _PARTS = {"R": "angle", "T": "shift", "H": "angle"}
 _ANGLES = ("yaw", "pitch", "roll")

@@ -8,16 +8,16 @@ from typing import Any, Literal, get_args
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.symbolic.base import BaseParameters, base_parameters
-from linkwright.symbolic.derivation import Derivation, Progress
-from linkwright.symbolic.forms import Forms
-from linkwright.symbolic.formula import Block, Sum, flat, place
-from linkwright.symbolic.grouped import Regressor, regressor
-from linkwright.symbolic.links import Model
+from linkwright.symbolic.derivation.links import Model
+from linkwright.symbolic.derivation.progress import Derivation, Progress
+from linkwright.symbolic.formulas.forms import Forms
+from linkwright.symbolic.formulas.formula import Block, Sum, flat, place
+from linkwright.symbolic.formulas.ring import Poly
 from linkwright.symbolic.printing import text
 from linkwright.symbolic.printing.code import counted
 from linkwright.symbolic.quantities import MORE, PARTS, QUANTITIES
-from linkwright.symbolic.ring import Poly
+from linkwright.symbolic.regressor.base_parameters import BaseParameters, base_parameters
+from linkwright.symbolic.regressor.polynomial_regressor import Regressor, regressor
 
 Form = Literal["collected", "expanded", "grouped", "recursive"]
 FORMS: tuple[str, ...] = get_args(Form)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from linkwright.errors import LinkwrightError
-from linkwright.symbolic.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
+from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
 from linkwright.symbolic.printing.sheet import Sheet, different, places, used
 from linkwright.symbolic.printing.walk import content, to_float
 from linkwright.symbolic.quantities import QUANTITIES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple
 from fractions import Fraction
 
-from linkwright.symbolic.formula import Block
+from linkwright.symbolic.formulas.formula import Block
 from linkwright.symbolic.printing.code import Operations, routine
 from linkwright.symbolic.printing.python import Python
 from linkwright.symbolic.printing.sheet import Sheet, size

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar
 
-from linkwright.symbolic.formula import Block, Sum, Symbol
+from linkwright.symbolic.formulas.formula import Block, Sum, Symbol
 from linkwright.symbolic.printing.names import Split, entry_letter, letter, split
 from linkwright.symbolic.printing.plain import Plain
 from linkwright.symbolic.printing.sheet import Sheet, different, places, terms

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from linkwright.errors import LinkwrightError
-from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Trig
+from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Sum, Trig
 from linkwright.symbolic.printing.count import costs
 from linkwright.symbolic.printing.drawing import Drawing
 from linkwright.symbolic.printing.names import Split, folded, greek_name

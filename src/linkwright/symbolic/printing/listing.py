@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 
-from linkwright.symbolic.formula import Sum, Symbol
+from linkwright.symbolic.formulas.formula import Sum, Symbol
 from linkwright.symbolic.printing.code import Operations
 from linkwright.symbolic.printing.count import COSTS
 from linkwright.symbolic.printing.latex import Latex, aligned, latex_file, latex_symbols, latex_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from linkwright.symbolic.formula import Block
+from linkwright.symbolic.formulas.formula import Block
 from linkwright.symbolic.printing.code import Operations, counted, wrapped
 from linkwright.symbolic.printing.count import COSTS, costs
 from linkwright.symbolic.printing.latex import Latex, aligned

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
-from linkwright.symbolic.formula import Applied, Factor, Sum, Trig
+from linkwright.symbolic.formulas.formula import Applied, Factor, Sum, Trig
 from linkwright.symbolic.printing.drawing import Drawing
 from linkwright.symbolic.printing.names import Split
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from linkwright.kernels.c.identifiers import identifier as c_identifier
 from linkwright.symbolic.formula import Block
+from linkwright.symbolic.formulas.formula import Block
 from linkwright.symbolic.quantities import QUANTITIES
 
 _GREEK_NAMES = (

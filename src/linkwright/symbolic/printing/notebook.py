@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
-from linkwright.symbolic.formula import Block, Sum
+from linkwright.symbolic.formulas.formula import Block, Sum
 from linkwright.symbolic.printing.latex import Latex
 from linkwright.symbolic.printing.mathml import MathML, equation_line, math
 from linkwright.symbolic.printing.names import split

@@ -8,7 +8,7 @@ import html
 from collections.abc import Sequence
 from importlib.resources import files
 
-from linkwright.symbolic.formula import Block, Sum
+from linkwright.symbolic.formulas.formula import Block, Sum
 from linkwright.symbolic.printing.code import Operations, counted
 from linkwright.symbolic.printing.count import COSTS, costs
 from linkwright.symbolic.printing.mathml import MathML, equation_line, math

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from linkwright.symbolic.formula import Block, Factor, Sum, Symbol
+from linkwright.symbolic.formulas.formula import Block, Factor, Sum, Symbol
 from linkwright.symbolic.printing.sheet import places
 from linkwright.symbolic.printing.walk import Writer, decimal
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from linkwright.base.locks import cached_property
-from linkwright.symbolic.formula import Block, Sum, Symbol, place, raised
-from linkwright.symbolic.formula import symbols as symbols_of
+from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, place, raised
+from linkwright.symbolic.formulas.formula import symbols as symbols_of
 from linkwright.symbolic.quantities import MOTION, QUANTITIES, Quantity
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from linkwright.symbolic.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
+from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
 from linkwright.symbolic.printing.sheet import different
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 
-from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig, common_divisor
+from linkwright.symbolic.formulas.formula import Applied, Factor, Root, Sum, Symbol, Term, Trig, common_divisor
 
 
 def content(angle: Sequence[tuple[Symbol, Fraction]]) -> Fraction:

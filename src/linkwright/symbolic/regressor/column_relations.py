@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from flint import nmod_mat
 
-from linkwright.symbolic.formula import Applied, Root, Sum, Symbol, Term, Trig, raised, symbols
-from linkwright.symbolic.grouped import Regressor
-from linkwright.symbolic.ring import Compiled, Pairs, Poly, Ring, terms
+from linkwright.symbolic.formulas.formula import Applied, Root, Sum, Symbol, Term, Trig, raised, symbols
+from linkwright.symbolic.formulas.ring import Compiled, Pairs, Poly, Ring, terms
+from linkwright.symbolic.regressor.polynomial_regressor import Regressor
 
 #: A prime for which −1 is no square, but 2 and 3 are: p ≡ 23 mod 24.
 PRIME = 4611686018427386903

@@ -19,7 +19,7 @@ from flint import Ordering, fmpq, fmpq_mpoly_ctx
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError
-from linkwright.symbolic.formula import (
+from linkwright.symbolic.formulas.formula import (
     Applied,
     Factor,
     Root,

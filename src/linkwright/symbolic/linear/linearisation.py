@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.symbolic.calculus import derivative, replaced
-from linkwright.symbolic.dynamics import Dynamics
-from linkwright.symbolic.exact import ONE, ZERO, added, exact_number, finite, short, times
-from linkwright.symbolic.formula import Block, Sum, flat, symbols
-from linkwright.symbolic.inverse import Quotient, solved
+from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
+from linkwright.symbolic.formulas.calculus import derivative, replaced
+from linkwright.symbolic.formulas.exact import ONE, ZERO, added, exact_number, finite, short, times
+from linkwright.symbolic.formulas.formula import Block, Sum, flat, symbols
+from linkwright.symbolic.formulas.ring import Compiled, Poly, Ring
+from linkwright.symbolic.linear.quotients import Quotient, solved
 from linkwright.symbolic.printing.notebook import html_blocks
-from linkwright.symbolic.ring import Compiled, Poly, Ring
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism

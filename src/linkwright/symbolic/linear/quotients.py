@@ -10,9 +10,9 @@ from fractions import Fraction
 from flint import fmpq, fmpq_mat
 
 from linkwright.errors import ModelError
-from linkwright.symbolic.exact import scaled
-from linkwright.symbolic.formula import Sum, Term
-from linkwright.symbolic.ring import Poly, Ring
+from linkwright.symbolic.formulas.exact import scaled
+from linkwright.symbolic.formulas.formula import Sum, Term
+from linkwright.symbolic.formulas.ring import Poly, Ring
 
 Rows = list[list[Poly]]
 #: Coupled coordinates up to which M is inverted by minors, and terms that this may have to handle.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from linkwright.symbolic.exact import (
+from linkwright.symbolic.formulas.exact import (
     ONE,
     ZERO,
     added,
@@ -18,7 +18,7 @@ from linkwright.symbolic.exact import (
     rational,
     times,
 )
-from linkwright.symbolic.formula import Applied, Factor, Sum, Symbol, Term, Trig, number, raised
+from linkwright.symbolic.formulas.formula import Applied, Factor, Sum, Symbol, Term, Trig, number, raised
 
 
 # -- derivatives ----------------------------------------------------------------------------------------------------

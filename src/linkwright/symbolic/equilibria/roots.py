@@ -8,7 +8,7 @@ from math import pi
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.symbolic.balance import Balance
+from linkwright.symbolic.equilibria.balance import Balance
 
 ITERATIONS = 80
 FARTHEST = 0.5  # of one step, in rad, or of the mechanism's length

@@ -14,9 +14,9 @@ from linkwright.mechanism.elements import JointForce, Rod
 from linkwright.mechanism.expression import Expression, Name, Number, replaced
 from linkwright.mechanism.gear_trains import of_first_leader
 from linkwright.mechanism.topology import Topology, span
-from linkwright.symbolic.angles import Angles, Multiples
-from linkwright.symbolic.basis import Basis
-from linkwright.symbolic.exact import (
+from linkwright.symbolic.derivation.basic_angles import Basis
+from linkwright.symbolic.derivation.links import Inertial, Link, Model, Rotor, Vector
+from linkwright.symbolic.formulas.exact import (
     NEAR,
     ONE,
     ZERO,
@@ -30,10 +30,10 @@ from linkwright.symbolic.exact import (
     times,
     turn,
 )
-from linkwright.symbolic.expressions import angles_in, from_expression, plain, tabulated
-from linkwright.symbolic.formula import Sum, Symbol, number, symbols, tidied
-from linkwright.symbolic.links import Inertial, Link, Model, Rotor, Vector
-from linkwright.symbolic.ring import Turn
+from linkwright.symbolic.formulas.expressions import angles_in, from_expression, plain, tabulated
+from linkwright.symbolic.formulas.fixed_angles import Angles, Multiples
+from linkwright.symbolic.formulas.formula import Sum, Symbol, number, symbols, tidied
+from linkwright.symbolic.formulas.ring import Turn
 
 _AXES = "xyz"
 Names = Mapping[str, Sum]

@@ -11,12 +11,12 @@ import numpy as np
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.symbolic.calculus import derivative, replaced
-from linkwright.symbolic.dynamics import Dynamics
-from linkwright.symbolic.exact import ZERO, added, exact_number, finite, negated, short, times
-from linkwright.symbolic.formula import Applied, Sum, Symbol, evaluate, number, symbols
-from linkwright.symbolic.linear import Moved
-from linkwright.symbolic.ring import Compiled
+from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
+from linkwright.symbolic.formulas.calculus import derivative, replaced
+from linkwright.symbolic.formulas.exact import ZERO, added, exact_number, finite, negated, short, times
+from linkwright.symbolic.formulas.formula import Applied, Sum, Symbol, evaluate, number, symbols
+from linkwright.symbolic.formulas.ring import Compiled
+from linkwright.symbolic.linear.linearisation import Moved
 
 #: A force: a number, or the name of a parameter.
 Force = int | float | Fraction | str

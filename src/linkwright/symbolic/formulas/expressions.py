@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from linkwright.errors import ModelError
 from linkwright.mechanism.expression import Call, Expression, Lookup, Name, Number
-from linkwright.symbolic.angles import Angles, Multiples
-from linkwright.symbolic.exact import added, decimal, extent, from_parts, known_angle, rational, times
-from linkwright.symbolic.formula import Applied, Sum, Symbol, factors
+from linkwright.symbolic.formulas.exact import added, decimal, extent, from_parts, known_angle, rational, times
+from linkwright.symbolic.formulas.fixed_angles import Angles, Multiples
+from linkwright.symbolic.formulas.formula import Applied, Sum, Symbol, factors
 
 #: cos and sin of Σ multiple · parameter + constant.
 Pair: TypeAlias = Callable[[Multiples, float], tuple[Sum, Sum]]

@@ -16,8 +16,8 @@ from typing import Any
 
 from flint import Ordering, fmpq_mpoly_ctx
 
-from linkwright.symbolic.formula import Factor, Sum, Symbol, Term, Trig, common_divisor, natural, rank
-from linkwright.symbolic.ring import Pairs, Poly, Ring, terms
+from linkwright.symbolic.formulas.formula import Factor, Sum, Symbol, Term, Trig, common_divisor, natural, rank
+from linkwright.symbolic.formulas.ring import Pairs, Poly, Ring, terms
 
 Key = tuple[Any, ...]
 Powers = tuple[tuple[Factor, int], ...]

@@ -16,15 +16,15 @@ from linkwright.dynamics.functions import Request
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.programs import Maker
-from linkwright.symbolic.formula import Role, Symbol
+from linkwright.symbolic.formulas.formula import Role, Symbol
 from linkwright.symbolic.printing.code import Operations, counted
 from linkwright.symbolic.printing.listing import html_listing, latex_listing, markdown_listing, plain_listing
 from linkwright.symbolic.quantities import QUANTITIES, RECURSIONS
-from linkwright.symbolic.recursive_code import c, python
-from linkwright.symbolic.recursive_text import listing, to_sympy
-from linkwright.symbolic.regressor import regressor
-from linkwright.symbolic.regrouped import RegroupedTree
-from linkwright.symbolic.steps import Steps, steps
+from linkwright.symbolic.recursive.recursive_code import c, python
+from linkwright.symbolic.recursive.recursive_text import listing, to_sympy
+from linkwright.symbolic.recursive.regrouped_tree import RegroupedTree
+from linkwright.symbolic.recursive.steps import Steps, steps
+from linkwright.symbolic.recursive.tape_regressor import regressor
 from linkwright.tape.block import Block, finish
 from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.straight import straightened
@@ -139,11 +139,11 @@ def recursive(
 
     Quantities: "inverse_dynamics" (F of q, q̇, q̈, with all that acts), "forward_dynamics" (q̈ of q, q̇, F),
     "mass_matrix" (M), "bias" (h of q, q̇: velocity products alone), "gravity" (g), "regressor" (Y of q, q̇, q̈: see
-    `regressor.py`). Coordinates are q1, q2, ... in the mechanism's order; another stem can be chosen. Joints whose
+    `tape_regressor.py`). Coordinates are q1, q2, ... in the mechanism's order; another stem can be chosen. Joints whose
     rates are not the derivatives of their coordinates (spherical, free) have the rates of the tape: velocities in the
     body's frame.
 
-    `regrouped` moves inertia that joint forces cannot separate to the body before (see `regrouped.py`): fewer
+    `regrouped` moves inertia that joint forces cannot separate to the body before (see `regrouped_tree.py`): fewer
     operations, the same forces to rounding. `beyond` names the force elements that closed forms lack, for a note.
     """
     d = mechanism if isinstance(mechanism, Description) else mechanism.description

@@ -1,8 +1,8 @@
 r"""The regressor Y(q, q̇, q̈) of inverse dynamics by our own tapes: F = Y π, without force elements.
 
-π is that of `grouped.py`, which says what its numbers are: ten of each body that weighs and moves, in link axes about
-the link's origin, then the motor inertias that the joints have. (Where no body weighs, each one that moves has its
-ten.) F is linear in π: the derivative of its tape with respect to π is Y.
+π is that of `polynomial_regressor.py`, which says what its numbers are: ten of each body that weighs and moves, in link
+axes about the link's origin, then the motor inertias that the joints have. (Where no body weighs, each one that moves
+has its ten.) F is linear in π: the derivative of its tape with respect to π is Y.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from linkwright.mechanism.topology import Topology
 from linkwright.mechanism.tree import Tree
 from linkwright.programs import Maker
 from linkwright.spatial.rotation import Turn
-from linkwright.symbolic.literal import LETTERS, MOTOR, moving, weighing
+from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, moving, weighing
 from linkwright.tape.block import Block, finish
 from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.scalar import Scalar

@@ -11,11 +11,11 @@ from warnings import warn
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightWarning
-from linkwright.symbolic.dynamics import Dynamics, Way
-from linkwright.symbolic.formula import Symbol, place
-from linkwright.symbolic.links import Model
+from linkwright.symbolic.derivation.links import Model
+from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way
+from linkwright.symbolic.formulas.formula import Symbol, place
+from linkwright.symbolic.formulas.ring import Angle, Poly
 from linkwright.symbolic.printing.code import counted
-from linkwright.symbolic.ring import Angle, Poly
 
 #: Called after each entry: its name, how many are done, how many there are.
 Progress = Callable[[str, int, int], None]

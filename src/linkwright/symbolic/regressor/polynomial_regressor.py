@@ -30,13 +30,13 @@ from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.laws import FRICTION_SPEED
 from linkwright.model import Mechanism
-from linkwright.symbolic.dynamics import Dynamics, Mass
-from linkwright.symbolic.exact import ZERO, added, rational, spread, times
-from linkwright.symbolic.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, raised, symbols
-from linkwright.symbolic.links import NONE, Link, Model
-from linkwright.symbolic.literal import LETTERS, MOTOR, carried
-from linkwright.symbolic.reading import model_of
-from linkwright.symbolic.ring import Compiled, Poly, Ring
+from linkwright.symbolic.derivation.links import NONE, Link, Model
+from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, carried
+from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Mass
+from linkwright.symbolic.derivation.reading import model_of
+from linkwright.symbolic.formulas.exact import ZERO, added, rational, spread, times
+from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, raised, symbols
+from linkwright.symbolic.formulas.ring import Compiled, Poly, Ring
 
 Sort = Literal["inertial", "motor", "viscous", "coulomb"]
 Writer: TypeAlias = Callable[[Poly], Sum]

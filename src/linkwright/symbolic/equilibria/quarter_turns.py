@@ -10,12 +10,12 @@ from math import pi, prod
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.symbolic.balance import Balance
-from linkwright.symbolic.exact import rational
-from linkwright.symbolic.formula import Sum, Symbol, evaluate, symbols
-from linkwright.symbolic.inverse import Quotient, determinant, solved
-from linkwright.symbolic.linear import Moved
-from linkwright.symbolic.ring import Poly, Ring
+from linkwright.symbolic.equilibria.balance import Balance
+from linkwright.symbolic.formulas.exact import rational
+from linkwright.symbolic.formulas.formula import Sum, Symbol, evaluate, symbols
+from linkwright.symbolic.formulas.ring import Poly, Ring
+from linkwright.symbolic.linear.linearisation import Moved
+from linkwright.symbolic.linear.quotients import Quotient, determinant, solved
 
 MOST = 4**8  # combinations that are tried
 _SURE = 1e-9  # of the largest force

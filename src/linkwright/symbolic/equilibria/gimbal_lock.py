@@ -12,9 +12,9 @@ from math import cos, pi, sin
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.symbolic.balance import Balance
-from linkwright.symbolic.formula import evaluate
-from linkwright.symbolic.links import Model
+from linkwright.symbolic.derivation.links import Model
+from linkwright.symbolic.equilibria.balance import Balance
+from linkwright.symbolic.formulas.formula import evaluate
 
 _LOCKED = 1e-5  # cosine of the pitch below which it counts as ±90°
 _SURE = 1e-6  # of the largest force

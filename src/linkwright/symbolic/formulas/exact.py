@@ -14,7 +14,7 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any, TypeAlias
 
-from linkwright.symbolic.formula import Applied, Factor, Root, Sum, Term, number, raised
+from linkwright.symbolic.formulas.formula import Applied, Factor, Root, Sum, Term, number, raised
 
 Matrix: TypeAlias = tuple[tuple[Sum, ...], ...]
 #: Angles and entries of rotations this near to an exact one are that one: files round their angles.

@@ -8,15 +8,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from linkwright.errors import ModelError
-from linkwright.symbolic.exact import times
-from linkwright.symbolic.formula import Applied, Sum, Symbol, Term, number, raised, tidied
+from linkwright.symbolic.formulas.exact import times
+from linkwright.symbolic.formulas.formula import Applied, Sum, Symbol, Term, number, raised, tidied
 from linkwright.symbolic.printing.listing import Listing
 from linkwright.symbolic.printing.sheet import Sheet
-from linkwright.symbolic.steps import NAMES, Node, Operation, Step, signed
+from linkwright.symbolic.recursive.steps import NAMES, Node, Operation, Step, signed
 from linkwright.tape import operations as O
 
 if TYPE_CHECKING:
-    from linkwright.symbolic.recursive import Recursive
+    from linkwright.symbolic.recursive.recursive_form import Recursive
 
 
 def to_sympy(form: Recursive) -> tuple[list[tuple[Any, Any]], list[Any]]:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 from linkwright.kernels.c.identifiers import function_name
 from linkwright.symbolic.formula import Symbol
+from linkwright.symbolic.formulas.formula import Symbol
 from linkwright.symbolic.printing.c import C, c_comment
 from linkwright.symbolic.printing.code import WIDTH, Language, wrapped
 from linkwright.symbolic.printing.names import folded
 from linkwright.symbolic.printing.python import Python, float_text, listed, one_line, returned
-from linkwright.symbolic.steps import NAMES, Node, Operation, negative, signed
+from linkwright.symbolic.recursive.steps import NAMES, Node, Operation, negative, signed
 from linkwright.tape import operations as O
 
 if TYPE_CHECKING:
-    from linkwright.symbolic.recursive import Input, Recursive
+    from linkwright.symbolic.recursive.recursive_form import Input, Recursive
 
 #: How tightly the parts of a formula bind.
 _SUM, _PRODUCT, _POWER, _ATOM = 1, 2, 3, 4

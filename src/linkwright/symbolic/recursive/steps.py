@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
 from linkwright.errors import ModelError
-from linkwright.symbolic.formula import Symbol
+from linkwright.symbolic.formulas.formula import Symbol
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from linkwright.symbolic.exact import ZERO, Matrix
-from linkwright.symbolic.formula import Sum, Symbol, evaluate, symbols
-from linkwright.symbolic.ring import Angle, Turn
+from linkwright.symbolic.formulas.exact import ZERO, Matrix
+from linkwright.symbolic.formulas.formula import Sum, Symbol, evaluate, symbols
+from linkwright.symbolic.formulas.ring import Angle, Turn
 
 Vector = tuple[Sum, ...]  # x, y, z
 NONE: Vector = (ZERO, ZERO, ZERO)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from linkwright.symbolic.angles import common_part
-from linkwright.symbolic.exact import ONE, Matrix
-from linkwright.symbolic.formula import Symbol, number
-from linkwright.symbolic.links import Link
-from linkwright.symbolic.ring import Angle, Turn
+from linkwright.symbolic.derivation.links import Link
+from linkwright.symbolic.formulas.exact import ONE, Matrix
+from linkwright.symbolic.formulas.fixed_angles import common_part
+from linkwright.symbolic.formulas.formula import Symbol, number
+from linkwright.symbolic.formulas.ring import Angle, Turn
 
 
 class Basis:

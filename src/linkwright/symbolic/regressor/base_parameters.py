@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.locks import cached_property
-from linkwright.symbolic.exact import times
-from linkwright.symbolic.formula import Block, Sum, Symbol, Term, evaluate, number
-from linkwright.symbolic.grouped import Regressor, Writer
+from linkwright.symbolic.formulas.exact import times
+from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, Term, evaluate, number
 from linkwright.symbolic.printing.notebook import html_formulas
-from linkwright.symbolic.relations import relations
+from linkwright.symbolic.regressor.column_relations import relations
+from linkwright.symbolic.regressor.polynomial_regressor import Regressor, Writer
 
 #: Of one link, in the order in which they are kept: those of a turning link, then those that mostly move inwards.
 _KEPT = ("V", "f", "Jzz", "Jxx", "Jxy", "Jxz", "Jyz", "mx", "my")

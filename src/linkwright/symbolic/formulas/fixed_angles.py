@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import ModelError
-from linkwright.symbolic.exact import (
+from linkwright.symbolic.formulas.exact import (
     NEAR,
     Matrix,
     added,
@@ -27,7 +27,7 @@ from linkwright.symbolic.exact import (
     times,
     turn,
 )
-from linkwright.symbolic.formula import Sum, Symbol, Term, Trig, common_divisor, natural, number
+from linkwright.symbolic.formulas.formula import Sum, Symbol, Term, Trig, common_divisor, natural, number
 
 #: Σ multiple · parameter by name.
 Multiples = Mapping[str, Fraction]

@@ -1,0 +1,1 @@
+"""Linear models of the closed forms, at a point or along any motion."""

@@ -1,0 +1,1 @@
+"""The regressor as exact polynomials, and the base parameters that it shows."""
