@@ -78,6 +78,13 @@ def equations(
       (Ctrl-C) leaves what was found: see `missing`.
 
     Spherical and free joints are described by yaw, pitch and roll (Rz Ry Rx).
+
+    Returns the equations, an `Equations`. Raises `NameNotFound` for a word that `form`, `way`, `literal` or `numbers`
+    does not know; `ModelError` for closed loops, drivers, and mechanisms without mass; `LinkwrightError` for a
+    derivation of more than `most` terms. Example:
+
+        eq = lw.equations(lw.chain(2), literal="inertial")
+        print(eq.block("g"))
     """
     for word, known, what in ((form, FORMS, "form"), (way, get_args(Way), "way")):
         if word not in known and word is not None:
@@ -139,7 +146,11 @@ def _terms_of_mass_matrix(model: Model) -> int:
 
 
 class Equations(Parts):
-    """The equations of motion of one mechanism."""
+    """The equations of motion of one mechanism, F + d = M(q) q̈ + h(q, q̇) + friction + springs + g(q).
+
+    `M`, `C`, `h`, `g`, `friction`, `springs`, the energies and `F` are SymPy's matrices and expressions; `block` gives
+    them as exact formulas. `latex`, `python`, `c`, `markdown` and `html` print them, `evaluate` computes with them.
+    """
 
     def __init__(
         self, mechanism: Mechanism, derivation: Derivation, form: str | None, declared: Collection[str] = ()
@@ -154,7 +165,11 @@ class Equations(Parts):
     ) -> Sheet:
         """What the printers print: the parts of the equation that are not zero, or those named.
 
-        An interruption (Ctrl-C) leaves the parts that were written, and a note.
+        - `form`: "collected", "expanded" or "grouped"; by default that of the equations.
+        - `parts`: names of parts, such as `("M", "g")`; by default M, h, g, and friction and springs if there are any.
+        - `progress`: called with the name of each entry, how many are written and how many there are.
+
+        An interruption (Ctrl-C) leaves the parts that were written, and a note. Raises `NameNotFound` for other words.
         """
         form = self._form(form)
         names, missing = list(parts or self._parts()), [*self.missing]
@@ -211,6 +226,11 @@ class Equations(Parts):
         Quantities: "inverse_dynamics", "forward_dynamics", "mass_matrix", "bias", "gravity", "regressor". `free` are
         the parameters that stay symbols, by default those of these equations; `regrouped` moves inertia that joint
         forces cannot tell apart towards the base, which leaves fewer operations.
+
+        Returns the steps, which print as the equations do. Raises `NameNotFound` for another quantity, and `ModelError`
+        for a mechanism with too many operations to be written out. Example:
+
+            print(lw.equations(lw.chain(2)).recursive("mass_matrix").text())
         """
         if free is None:
             free = tuple(name for name in self._named if name in self.mechanism.parameters)
@@ -226,7 +246,11 @@ class Equations(Parts):
         return operations(self.sheet(form))
 
     def latex(self, form: str | None = None, *, document: bool = True) -> str:
-        """A complete LaTeX document, or (document=False) its formulas alone."""
+        """A complete LaTeX document, or (document=False) its formulas alone.
+
+        `form` is "collected", "expanded", "grouped" or "recursive", here and in the other printers; by default that of
+        the equations. A document of more than 20,000 terms raises `LinkwrightError`.
+        """
         if self._form(form) == "recursive":
             return self.recursive().latex(document=document)
         return self._printed("latex", form) if document else "\n".join(map(latex_block, self.sheet(form).blocks))
@@ -253,7 +277,11 @@ class Equations(Parts):
         return PRINTERS[language](self.sheet(form))
 
     def save(self, path: str | PathLike[str], form: str | None = None) -> Path:
-        """Write `.tex`, `.py`, `.c`, `.md` or `.html`, whole or not at all."""
+        """Write `.tex`, `.py`, `.c`, `.md` or `.html`, whole or not at all.
+
+        The ending of `path` chooses the printer; another ending raises `LinkwrightError`. `form` is that of the
+        printers. Returns the path. Example: `lw.equations("arm.urdf").save("arm.tex", form="recursive")`.
+        """
         writers = {".tex": self.latex, ".py": self.python, ".c": self.c, ".md": self.markdown, ".html": self.html}
         path = Path(path_text("a file of equations", path))
         if path.suffix not in writers:
@@ -264,9 +292,16 @@ class Equations(Parts):
 
     # -- numbers --------------------------------------------------------------------------------------
     def evaluate(self, q: ArrayLike, dq: ArrayLike | None = None, **parameters: float) -> tuple[Floats, Floats, Floats]:
-        """M (..., n, n), h and g (..., n) in floating point at q and dq (..., n), from the exact polynomials.
+        """M (..., n, n), h and g (..., n) in floating point, from the exact polynomials.
 
-        Parameters have their values, or those given here by name. For many states take the mechanism's own methods.
+        - `q`: coordinates (..., n), rad and m.
+        - `dq`: their rates (..., n), rad/s and m/s; zero unless given.
+        - `parameters`: values of parameters by name, in SI units; those that are not given have the model's.
+
+        Raises `LinkwrightError` for arrays of other shapes, `NameNotFound` for other parameters. For many states take
+        the mechanism's own methods. Example:
+
+            M, h, g = lw.equations(lw.chain(2)).evaluate([0.1, 0.2], [1.0, 0.0])
         """
         n, ring = self.n, self.derivation.dynamics.ring
         for name in parameters:
@@ -283,8 +318,11 @@ class Equations(Parts):
         """M δq̈ + D δq̇ + K δq = δF, and ẋ = A x + B u: along any motion, or at a point.
 
         A point has numbers by the symbols' names (or SymPy's symbols), the coordinates in their order, or is an
-        equilibrium. Rates and accelerations that a point does not name are zero there:
-        `eq.linearise({"q1": 0, "q2": np.pi / 2})`.
+        equilibrium. Rates and accelerations that a point does not name are zero there, and "free" keeps them symbols:
+        `eq.linearise({"q1": 0, "q2": np.pi / 2})`. Coordinates are rad and m. By default no symbol is fixed.
+
+        Returns the linear model. Raises `NameNotFound` for a name that is no symbol of the equations, `ModelError` for
+        a value that is no finite number, and `LinkwrightError` where the derivation was interrupted.
         """
         numbers = point.point() if isinstance(point, Equilibrium) else point
         return Linearisation(self.derivation.dynamics, numbers, self.mechanism)
@@ -301,6 +339,13 @@ class Equations(Parts):
 
         `forces` are numbers or names of parameters, by coordinate. Points that are not exact are looked for with the
         parameters' `values` (otherwise the model's) from so many starts.
+
+        - `forces`: N m and N, by the coordinates' names or one for each coordinate; by default none.
+        - `values`: values of parameters by name, in SI units.
+        - `starts`: 256 by default; `seed`: of the random ones among them.
+
+        Returns the equilibria with their stability, and notes on the search. Raises `NameNotFound` for other names, and
+        `ModelError` for values that are no finite numbers. Example: `lw.equations(lw.chain(2)).equilibria()[0].q`.
         """
         return equilibria(self.derivation.dynamics, forces, values, starts=starts, seed=seed)
 

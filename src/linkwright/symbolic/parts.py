@@ -155,7 +155,12 @@ class Parts:
 
     # -- forms ----------------------------------------------------------------------------------------
     def block(self, name: str, form: str | None = None, progress: Progress | None = None) -> Block:
-        """A part as formulas: one of M, C, h, g, friction, springs, kinetic_energy, potential_energy, lagrangian."""
+        """A part as formulas: one of M, C, h, g, friction, springs, kinetic_energy, potential_energy, lagrangian.
+
+        `form` is "collected", "expanded" or "grouped"; by default that of the equations. `progress` is called with the
+        name of each entry, how many are written and how many there are. Raises `NameNotFound` for another name, and
+        `LinkwrightError` for the recursive form, which is made of steps.
+        """
         form = self._form(form)
         if name not in PARTS + MORE:
             raise NameNotFound("part of the equations", name, list(PARTS + MORE))
@@ -210,7 +215,7 @@ class Parts:
         return d.dynamics.kinetic - d.dynamics.potential
 
     def sympy(self, name: str, form: str | None = None) -> Any:
-        """A part as SymPy's matrix or expression."""
+        """A part as SymPy's matrix or expression; `name` and `form` as for `block`."""
         from linkwright.symbolic.printing.sympy_out import to_sympy_block  # for weight: SymPy
 
         form = self._form(form)
@@ -219,7 +224,11 @@ class Parts:
         return self._sympy[name, form].copy()
 
     def terms(self, name: str, *at: int, form: str | None = None) -> list[str]:
-        """The terms of an entry as texts in the documented order, brackets multiplied out: `eq.terms("M", 1, 1)`."""
+        """The terms of an entry as texts in the documented order, brackets multiplied out: `eq.terms("M", 1, 1)`.
+
+        `at` is the place of the entry, counted from 1: two numbers of a matrix, one of a vector, none of an energy. A
+        place outside the part raises `LinkwrightError`.
+        """
         block = self.block(name, form)
         if len(at) != len(block.shape) or any(not 1 <= k <= n for k, n in zip(at, block.shape, strict=True)):
             raise LinkwrightError(f"{name} has the shape {block.shape}; give its place by numbers from 1, not {at}")
