@@ -79,17 +79,16 @@ class Regressor:
     @cached_property
     def entries(self) -> dict[tuple[int, int], Poly]:
         """Y by (row, column), without its zeros."""
-        entries: dict[tuple[int, int], Poly] = {}
-        for i, force in enumerate(self._forces()):
-            used = force.degrees()
-            for k, column in enumerate(self.columns):
-                if used[self.full.at[column.symbol]] > 0:
-                    entries[i, k] = self._coefficient(force, column)
-        return entries
+        forces = enumerate(self._forces())
+        return {(i, k): coefficient for i, force in forces for k, coefficient in self._coefficients(force)}
 
-    def _coefficient(self, value: Poly, column: Column) -> Poly:
-        """What stands with a parameter, without π."""
-        return self.full.partial(value, column.symbol).project_to_context(self.ring.ctx, self._places)
+    def _coefficients(self, value: Poly) -> Iterator[tuple[int, Poly]]:
+        """The columns whose parameter a polynomial has in it, each with what stands with the parameter, without π."""
+        degrees = value.degrees()
+        for k, column in enumerate(self.columns):
+            if degrees[self.full.at[column.symbol]] > 0:
+                slope = self.full.partial(value, column.symbol)
+                yield k, slope.project_to_context(self.ring.ctx, self._places)
 
     def _forces(self) -> list[Poly]:
         ring, forces = self.full, []
@@ -105,10 +104,8 @@ class Regressor:
         """Where each parameter stands in M, g and friction, and with what; relations in h follow from those in M."""
         for name in ("M", "g", "friction"):
             for place, whole in self.parts[name].items():
-                used = whole.degrees()
-                for k, column in enumerate(self.columns):
-                    if used[self.full.at[column.symbol]] > 0:
-                        yield (name, *place), k, self._coefficient(whole, column)
+                for k, coefficient in self._coefficients(whole):
+                    yield (name, *place), k, coefficient
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -160,8 +157,15 @@ class Regressor:
         return Block(name, (self.n, len(columns)), entries)
 
     def _grouped(self, value: Poly, write: Writer) -> Sum:
-        """A polynomial that is linear in π as Σ parameter·(bracket)."""
-        return gathered((column.symbol, write(self._coefficient(value, column))) for column in self.columns)
+        """A polynomial that is linear in π as Σ parameter·(bracket); a bracket of one term is left out."""
+        terms: list[Term] = []
+        for k, coefficient in self._coefficients(value):
+            symbol, bracket = self.columns[k].symbol, write(coefficient)
+            if len(bracket.terms) == 1:
+                terms.append(Term(bracket.terms[0].number, ((symbol, 1), *bracket.terms[0].factors)))
+            elif bracket:
+                terms.append(Term(Fraction(1), ((symbol, 1), (bracket, 1))))
+        return Sum(tuple(terms))
 
     # -- numbers --------------------------------------------------------------------------------------
     def matrix(
@@ -181,17 +185,6 @@ class Regressor:
     def _compiled(self) -> Compiled:
         places = [(i, k) for i in range(self.n) for k in range(len(self.columns))]
         return Compiled([self.entries.get(place, self.ring.zero) for place in places])
-
-
-def gathered(pairs: Any) -> Sum:
-    """Σ symbol·formula over pairs of them; a formula of one term without brackets."""
-    terms: list[Term] = []
-    for symbol, bracket in pairs:
-        if len(bracket.terms) == 1:
-            terms.append(Term(bracket.terms[0].number, ((symbol, 1), *bracket.terms[0].factors)))
-        elif bracket:
-            terms.append(Term(Fraction(1), ((symbol, 1), (bracket, 1))))
-    return Sum(tuple(terms))
 
 
 def regressor(
