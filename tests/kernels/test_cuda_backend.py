@@ -298,7 +298,7 @@ def test_only_a_few_graphs_are_kept(cupy):
         for x, out, wanted in zip(inputs, outs, right, strict=True):
             kernel(x, out=out)
             same(out, wanted)
-    (made,) = kernel.device._made.values()
+    (made,) = kernel.device._kernels.values()
     assert len(made._graphs) == 4
 
 

@@ -121,9 +121,9 @@ def vectors_text(text: PackageText, vectors: Vectors, precision: str) -> str:
     body = [f"        static {text.real} got_{a.name}[{max(1, a.size)}];" for a in text.outputs]
     if text.work:
         body.append(f"        static {text.real} work[{text.macros}_WORK];")
-    given = [f"VECTORS_{a.name} + n * {a.size}" for a in text.inputs]
-    given += [f"got_{a.name}" for a in text.outputs] + (["work"] if text.work else [])
-    body.append(f"        {text.name}({', '.join(given)});")
+    arguments = [f"VECTORS_{a.name} + n * {a.size}" for a in text.inputs]
+    arguments += [f"got_{a.name}" for a in text.outputs] + (["work"] if text.work else [])
+    body.append(f"        {text.name}({', '.join(arguments)});")
     for a in text.outputs:
         if a.size:
             body.append(f"        error = {text.name}_error(got_{a.name}, VECTORS_{a.name} + n * {a.size}, {a.size});")
@@ -186,8 +186,8 @@ def _cost(subject: Subject, text: PackageText, size: Size | None) -> list[str]:
         stack = (
             "" if size.stack is None else f" and at most {size.stack} bytes of stack besides the mathematical library's"
         )
-        told = f"{size.text} bytes of code and constants{stack}"
-        lines += ["", f"Measured with {size.compiler}, `{' '.join(FLAGS)}`: {told}."]
+        sizes = f"{size.text} bytes of code and constants{stack}"
+        lines += ["", f"Measured with {size.compiler}, `{' '.join(FLAGS)}`: {sizes}."]
     return lines
 
 

@@ -136,9 +136,11 @@ def cuda_files(subject: Subject, vectors: Vectors, precision: str) -> dict[str, 
                 f"        error = {name}_error(got_{a.name} + n * {a.size}, VECTORS_{a.name} + n * {a.size}, {a.size});"
             )
             compare.append("        worst = error > worst ? error : worst;")
-    given = [f"VECTORS_{a.name}" for a in text.inputs] + [f"got_{a.name}" for a in text.outputs]
+    arguments = [f"VECTORS_{a.name}" for a in text.inputs] + [f"got_{a.name}" for a in text.outputs]
     outputs = [f"    static {text.real} got_{a.name}[VECTORS_CASES * {max(1, a.size)}];" for a in text.outputs]
-    test = _TEST.format(name=name, outputs="\n".join(outputs), arguments=", ".join(given), compare="\n".join(compare))
+    test = _TEST.format(
+        name=name, outputs="\n".join(outputs), arguments=", ".join(arguments), compare="\n".join(compare)
+    )
     return {
         f"{name}.cu": cuda_text(program, name, precision) + "\n" + _HOST.format(**words),
         f"{name}.h": _HEADER.format(about=about, macro=text.macros, sizes=sizes, **words),

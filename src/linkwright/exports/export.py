@@ -83,10 +83,10 @@ def export(
         text = single_text(asked, to, chosen)
         write_text(target, text)
         return Exported(target, {target.name: text}, asked)
-    found = tested(asked, chosen)
-    files = folder_files(asked, found, to, chosen, arduino=arduino)
+    vector = tested(asked, chosen)
+    files = folder_files(asked, vector, to, chosen, arduino=arduino)
     write_folder(target, files, overwrite=overwrite)
-    tolerance = max(found.tolerance, LEAST_IN_PYTHON) if LANGUAGES[to] == ".py" else found.tolerance
+    tolerance = max(vector.tolerance, LEAST_IN_PYTHON) if LANGUAGES[to] == ".py" else vector.tolerance
     return Exported(target, files, asked, tolerance)
 
 
@@ -130,25 +130,25 @@ def check_fits(asked: Subject, to: str) -> None:
 
 def tested(asked: Subject, precision: str) -> Vectors:
     """The test vector; float32 that is of no use is refused."""
-    found = vectors(asked, precision)
-    if precision == "float32" and found.rounding > _COARSE:
+    vector = vectors(asked, precision)
+    if precision == "float32" and vector.rounding > _COARSE:
         raise LinkwrightError(
-            f"{asked.title} is off by {found.rounding:.2g} of its size in float32, which is of no use; "
+            f"{asked.title} is off by {vector.rounding:.2g} of its size in float32, which is of no use; "
             "take precision='float64'"
         )
-    return found
+    return vector
 
 
-def folder_files(asked: Subject, found: Vectors, to: str, precision: str, *, arduino: bool = False) -> dict[str, str]:
+def folder_files(asked: Subject, vector: Vectors, to: str, precision: str, *, arduino: bool = False) -> dict[str, str]:
     """The files of the folder, by their paths in it."""
     if to == "c":
         from linkwright.exports.c import c_files
 
-        return c_files(asked, found, precision, arduino=arduino)
+        return c_files(asked, vector, precision, arduino=arduino)
     if to == "cuda":
         from linkwright.exports.cuda import cuda_files
 
-        return cuda_files(asked, found, precision)
+        return cuda_files(asked, vector, precision)
     from linkwright.exports.python import python_files
 
-    return python_files(asked, found, to)
+    return python_files(asked, vector, to)

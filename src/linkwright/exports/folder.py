@@ -22,8 +22,8 @@ def check_folder(folder: Path, names: Mapping[str, str] | None = None, *, overwr
     if not folder.exists() or names is None:
         return
     known = set(names)
-    found = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir() or p.is_symlink())
-    other = list(islice((name for name in found if name not in known), 4))  # the folder may be a large one
+    names_there = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir() or p.is_symlink())
+    other = list(islice((name for name in names_there if name not in known), 4))  # the folder may be a large one
     if other and not overwrite:
         few = ", ".join(other[:3]) + (", …" if len(other) > 3 else "")
         raise LinkwrightError(

@@ -29,8 +29,8 @@ def measured(sources: Mapping[str, str], name: str, operations: int = 0) -> Size
     compiler = next((path for word in ("gcc", "clang", "cc") if (path := shutil.which(word))), None)
     if compiler is None or operations > _LONG:
         return None
-    with tempfile.TemporaryDirectory(prefix="linkwright-") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="linkwright-") as temporary:
+        folder = Path(temporary)
         for file, source in sources.items():
             (folder / file).write_text(source, encoding="utf-8")
         for more in (["-fstack-usage"], []):
@@ -56,24 +56,24 @@ def _run(words: list[str], folder: Path) -> str | None:
 
 def _text(file: Path) -> int | None:
     tool = shutil.which("size")
-    told = _run([tool, file.name], file.parent) if tool else None
-    rows = [line.split() for line in (told or "").splitlines()]
+    table = _run([tool, file.name], file.parent) if tool else None
+    rows = [line.split() for line in (table or "").splitlines()]
     numbers = rows[1][:2] if len(rows) > 1 and len(rows[1]) > 2 else []
     return int(numbers[0]) if numbers and numbers[0].isdigit() else None
 
 
 def _stack(usage: str, name: str) -> int | None:
     """The function, one of the functions that it calls, and a solver or table under that: more never stand at once."""
-    own, calls, helpers = 0, [0], [0]
+    frame, calls, helpers = 0, [0], [0]
     for line in usage.splitlines():
         place, number, *_ = line.split("\t")
         if not number.isdigit():
             return None
         function = place.rsplit(":", 1)[-1]
         if function == name:
-            own = int(number)
+            frame = int(number)
         elif re.fullmatch(rf"{re.escape(name)}_f\d+(_\d+)?", function):
             calls.append(int(number))
         elif function != f"{name}_simulink":
             helpers.append(int(number))
-    return own + max(calls) + max(helpers)
+    return frame + max(calls) + max(helpers)

@@ -30,8 +30,8 @@ def _sentence(subject: Subject) -> str:
 def operations(subject: Subject) -> str:
     """How many operations one call takes at most, in words."""
     counts = sorted(subject.program.count().items(), key=lambda item: -item[1])
-    told = ", ".join(f"{number} {_NAMES.get(name, name)}" for name, number in counts)
-    return f"At most {subject.operations} operations" + (f": {told}." if told else ".")
+    listing = ", ".join(f"{number} {_NAMES.get(name, name)}" for name, number in counts)
+    return f"At most {subject.operations} operations" + (f": {listing}." if listing else ".")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -94,8 +94,8 @@ def _signature(subject: Subject) -> str:
 def _straight_function(
     name: str, block: Block, words: Sequence[str], *, keep: str = "{0}", exact: bool = False, tables: str = ""
 ) -> list[str]:
-    given = [f"x[{k}]" for k in range(block.n_inputs)]
-    lines, results = python_text.assignments(block, given, words, keep=keep, exact=exact, tables=tables)
+    inputs = [f"x[{k}]" for k in range(block.n_inputs)]
+    lines, results = python_text.assignments(block, inputs, words, keep=keep, exact=exact, tables=tables)
     rows = [", ".join(results[k : k + 8]) for k in range(0, len(results), 8)]
     returned = ["    return [", *(f"        {row}," for row in rows), "    ]"]
     data = python_text.tables_text(block.tables, tables)
@@ -105,24 +105,24 @@ def _straight_function(
 
 # -- CasADi ------------------------------------------------------------------------------------------------
 def _casadi(subject: Subject, block: Block) -> list[str]:
-    found = slopes(subject, MOST["casadi"])
-    lines = [*_sizes(subject), *_pattern(subject, found), "", ""]
+    derivatives = slopes(subject, MOST["casadi"])
+    lines = [*_sizes(subject), *_pattern(subject, derivatives), "", ""]
     if block.tables:
         lines += [*python_text.CASADI_TABLE.strip().splitlines(), "", ""]
     lines += _straight_function("_values", block, python_text.CASADI)
-    if found:
-        lines += _straight_function("_slopes", found.block, python_text.CASADI, tables="_OF_SLOPES")
-    return [*lines, *(M.CASADI if found else M.CASADI_PLAIN).strip().splitlines(), "", ""]
+    if derivatives:
+        lines += _straight_function("_slopes", derivatives.block, python_text.CASADI, tables="_OF_SLOPES")
+    return [*lines, *(M.CASADI if derivatives else M.CASADI_PLAIN).strip().splitlines(), "", ""]
 
 
-def _pattern(subject: Subject, found: Slopes | None) -> list[str]:
+def _pattern(subject: Subject, derivatives: Slopes | None) -> list[str]:
     """Where the derivatives are not zero, in CasADi's order of matrices: down the columns."""
-    if found is None:
+    if derivatives is None:
         return []
     ins, outs = names(subject)
     lines = ["# (output, input): rows and columns of the derivatives that are not zero, in the order of _slopes."]
     lines += ["JACOBIAN = {"]
-    for (o, i), (rows, cols) in found.pattern.items():
+    for (o, i), (rows, cols) in derivatives.pattern.items():
         b, c = subject.program.outputs[o], subject.program.inputs[i]
         moved = [_down(k, b) for k in rows], [_down(k, c) for k in cols]
         lines.append(f"    ({outs[o]!r}, {ins[i]!r}): ({moved[0]}, {moved[1]}),")

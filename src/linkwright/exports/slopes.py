@@ -32,8 +32,8 @@ def slopes(subject: Subject, most: int) -> Slopes | None:
         return None  # conditions that choose have derivatives, but where they switch an exact pattern means little
     analytic = _analytic(subject)
     taped = _taped(subject) if subject.operations <= (_BESIDE if analytic else _ALONE) else None
-    found = [one for one in (analytic, taped) if one is not None]
-    best = min(found, key=lambda one: len(one.block), default=None)
+    candidates = [one for one in (analytic, taped) if one is not None]
+    best = min(candidates, key=lambda one: len(one.block), default=None)
     return best if best is not None and len(best.block) <= most else None
 
 
@@ -56,13 +56,15 @@ def _analytic(subject: Subject) -> Slopes | None:
     zeros = {k for k, x in enumerate(block.constants.tolist()) if x == 0.0}
     places = np.cumsum([0, *(b.size for b in derivatives.outputs)]).tolist()
     at = {b.name: places[k] for k, b in enumerate(derivatives.outputs)}
-    kept: list[int] = []
+    chosen_values: list[int] = []
     for i, buffer in enumerate(program.inputs):
         first, n = at[outputs[buffer.name]], buffer.size
         entries = [(r, c) for r in range(n) for c in range(n) if values[first + r * n + c] not in zeros]
         pattern[0, i] = [r for r, _ in entries], [c for _, c in entries]
-        kept += [values[first + r * n + c] for r, c in entries]
-    chosen = Block(block.constants, block.n_inputs, block.op, block.args, np.array(kept, np.int32), block.tables)
+        chosen_values += [values[first + r * n + c] for r, c in entries]
+    chosen = Block(
+        block.constants, block.n_inputs, block.op, block.args, np.array(chosen_values, np.int32), block.tables
+    )
     return Slopes(chosen, pattern)
 
 

@@ -55,12 +55,12 @@ class Subject:
 
     def order(self) -> list[tuple[str, str, str, str, str]]:
         """(joint, kind, its places in q, its places in v, units), of the joints that have coordinates."""
-        found = []
+        rows = []
         for joint in self.mech.joints:
             if joint.q_slice.stop > joint.q_slice.start and not joint.shares:
                 unit = _UNITS.get(joint.kind, "")
-                found.append((plain(joint.name), joint.kind, _places(joint.q_slice), _places(joint.v_slice), unit))
-        return found
+                rows.append((plain(joint.name), joint.kind, _places(joint.q_slice), _places(joint.v_slice), unit))
+        return rows
 
     def rows(self, most: int = 200) -> list[str]:
         rows = [f"q[{q}] v[{v}]  {name} ({kind}; {unit})" for name, kind, q, v, unit in self.order()]
@@ -111,7 +111,7 @@ def subject(
 def checked_name(name: str) -> str:
     """A name that C, C++, CUDA and Python all take for a function and a file; others are refused with a proposal."""
     proposal = function_name(name)
-    if keyword.iskeyword(proposal) or proposal in _MODULES | _OWN:
+    if keyword.iskeyword(proposal) or proposal in _MODULES | _TAKEN:
         proposal = f"{proposal}_program"
     if name != proposal:
         raise LinkwrightError(f"{name!r} cannot be the name of a function in C and Python; try {proposal!r}")
@@ -123,7 +123,7 @@ def checked_name(name: str) -> str:
 #: Modules that a file of the same name would hide from the exported one.
 _MODULES = frozenset({"casadi", "jax", "sympy", "numpy", "math", "json", "sys", "vectors", "test", "Arduino"})
 #: Names that the modules give themselves.
-_OWN = frozenset({"check", "lax", "jnp", "operator"})
+_TAKEN = frozenset({"check", "lax", "jnp", "operator"})
 
 
 def plain(text: str) -> str:

@@ -45,17 +45,17 @@ def vectors(subject: Subject, precision: str = "float64", cases: int = CASES) ->
     """States near where the mechanism is drawn, the first of them at rest; only those with finite results."""
     program = subject.program
     cases = cases if sum(b.size for b in (*program.inputs, *program.outputs)) <= _WIDE else 2
-    given = [x.reshape(cases, -1) for x in _states(subject, cases)]
+    inputs = [x.reshape(cases, -1) for x in _states(subject, cases)]
     if precision == "float32":
-        given = [x.astype(np.float32).astype(np.float64) for x in given]
-    results = _answers(subject, given, cases)
+        inputs = [x.astype(np.float32).astype(np.float64) for x in inputs]
+    results = _answers(subject, inputs, cases)
     good = np.all([np.isfinite(y).all(axis=1) for y in results], axis=0) if results else np.ones(cases, bool)
     if not good.any():
         raise LinkwrightError(
             f"{subject.title} gives no finite numbers at any of {cases} states that were tried; look at its masses, "
             "and at where it is drawn: a posture where the loops leave a motion undetermined has no accelerations"
         )
-    ins, outs = tuple(x[good] for x in given), tuple(np.ascontiguousarray(y[good]) for y in results)
+    ins, outs = tuple(x[good] for x in inputs), tuple(np.ascontiguousarray(y[good]) for y in results)
     block = straightened(program) if precision == "float32" and subject.operations <= _LONG else None
     rounding = _moved(subject, ins, outs, precision) if block is None else _in_float32(block, ins, outs)
     tolerance = LEAST[precision]
@@ -66,15 +66,15 @@ def vectors(subject: Subject, precision: str = "float64", cases: int = CASES) ->
 
 def worst(got: Sequence[Floats], wanted: Sequence[Floats]) -> float:
     """The largest error, as `Vectors` defines it; infinite where a number is none."""
-    found = 0.0
+    largest = 0.0
     for y, right in zip(got, wanted, strict=True):
         if not right.size:
             continue
         scale = np.maximum(1.0, np.abs(right).max(axis=1, keepdims=True))
         with np.errstate(all="ignore"):
             error = float(np.max(np.abs(y - right) / scale))
-        found = max(found, error) if math.isfinite(error) else math.inf
-    return found
+        largest = max(largest, error) if math.isfinite(error) else math.inf
+    return largest
 
 
 def _states(subject: Subject, cases: int) -> list[Floats]:
@@ -93,15 +93,15 @@ def _states(subject: Subject, cases: int) -> list[Floats]:
     v = rates + spread * rng.standard_normal((cases, mech.nv))
     if mech.closed:
         q, v = _closed(mech, q, v)
-    made: dict[str, Any] = {"q": q, "q1": q1, "v": v, "t": 0.1 * np.arange(cases)}
+    known: dict[str, Any] = {"q": q, "q1": q1, "v": v, "t": 0.1 * np.arange(cases)}
     if mech.closed and mech.programs.needs_time:  # drivers are met at the time at which the states were found
-        made["t"] = np.zeros(cases)
-    made["p"] = np.tile([mech.parameters[name] for name in subject.free], (cases, 1))
-    found = []
+        known["t"] = np.zeros(cases)
+    known["p"] = np.tile([mech.parameters[name] for name in subject.free], (cases, 1))
+    arrays = []
     for buffer in subject.program.inputs:
         random = spread.reshape(-1, *([1] * len(buffer.shape))) * rng.standard_normal((cases, *buffer.shape))
-        found.append(np.asarray(made.get(buffer.name, random), dtype=float))
-    return found
+        arrays.append(np.asarray(known.get(buffer.name, random), dtype=float))
+    return arrays
 
 
 def _closed(mech: Any, q: Floats, v: Floats) -> tuple[Floats, Floats]:
@@ -114,10 +114,10 @@ def _closed(mech: Any, q: Floats, v: Floats) -> tuple[Floats, Floats]:
     return q, v
 
 
-def _answers(subject: Subject, given: Sequence[Floats], cases: int) -> list[Floats]:
+def _answers(subject: Subject, inputs: Sequence[Floats], cases: int) -> list[Floats]:
     """The outputs, (cases, size) each, of inputs of that shape."""
     program = subject.program
-    shaped = [x.reshape(cases, *b.shape) for x, b in zip(given, program.inputs, strict=True)]
+    shaped = [x.reshape(cases, *b.shape) for x, b in zip(inputs, program.inputs, strict=True)]
     with np.errstate(all="ignore"):
         answer = program(*shaped)
     answers = [np.asarray(x) for x in (answer if isinstance(answer, tuple) else (answer,))]
@@ -131,12 +131,12 @@ def _in_float32(block: Block, inputs: Sequence[Floats], outputs: Sequence[Floats
     columns = [x[:, k].astype(np.float32) for x in inputs for k in range(x.shape[1])]
     with np.errstate(all="ignore"):
         values = block.evaluate(columns, np.float32)
-    found, at = [], 0
+    results, at = [], 0
     for y in outputs:
         part = [np.broadcast_to(values[at + k], len(y)) for k in range(y.shape[1])]
-        found.append(np.array(part, dtype=np.float64).T.reshape(y.shape))
+        results.append(np.array(part, dtype=np.float64).T.reshape(y.shape))
         at += y.shape[1]
-    error = worst(found, outputs)
+    error = worst(results, outputs)
     return error if math.isfinite(error) else 1.0
 
 

@@ -12,22 +12,22 @@ from linkwright.kernels.libraries import on_device
 from linkwright.kernels.signature import Port, Shape, Signature
 
 
-def check_count(s: Signature, given: int) -> None:
+def check_count(s: Signature, count: int) -> None:
     """Refuse a call with too few or too many arrays."""
-    if given != len(s.inputs):
+    if count != len(s.inputs):
         names = ", ".join(port.name for port in s.inputs)
         raise ShapeError(
-            f"{s.name} takes {len(s.inputs)} arrays ({names}); {given} were given", given=given, wanted=len(s.inputs)
+            f"{s.name} takes {len(s.inputs)} arrays ({names}); {count} were given", given=count, wanted=len(s.inputs)
         )
 
 
-def wrong_shape(program: str, name: str, given: Shape, shape: Shape) -> ShapeError:
+def wrong_shape(program: str, name: str, actual: Shape, shape: Shape) -> ShapeError:
     wanted = f"(..., {', '.join(map(str, shape))})" if shape else "(...)"
-    return ShapeError(f"{program}: {name} has shape {given}; needed is {wanted}", given=given, wanted=shape)
+    return ShapeError(f"{program}: {name} has shape {actual}; needed is {wanted}", given=actual, wanted=shape)
 
 
-def wrong_dtype(program: str, name: str, given: Any, wanted: str = "float64") -> DtypeError:
-    return DtypeError(f"{program}: {name} has dtype {given}; needed is {wanted}", given=given, wanted=wanted)
+def wrong_dtype(program: str, name: str, actual: Any, wanted: str = "float64") -> DtypeError:
+    return DtypeError(f"{program}: {name} has dtype {actual}; needed is {wanted}", given=actual, wanted=wanted)
 
 
 def common_lead(s: Signature, shapes: Sequence[Shape], leads: Sequence[Shape]) -> Shape:
@@ -35,23 +35,23 @@ def common_lead(s: Signature, shapes: Sequence[Shape], leads: Sequence[Shape]) -
     try:
         return np.broadcast_shapes(*leads)
     except ValueError:
-        told = ", ".join(f"{port.name} {shape}" for shape, port in zip(shapes, s.inputs, strict=True))
+        listing = ", ".join(f"{port.name} {shape}" for shape, port in zip(shapes, s.inputs, strict=True))
         raise ShapeError(
-            f"{s.name}: the batch shapes of its inputs do not fit together: {told}", given=tuple(leads)
+            f"{s.name}: the batch shapes of its inputs do not fit together: {listing}", given=tuple(leads)
         ) from None
 
 
-def given_outputs(s: Signature, out: Any) -> list[Any]:
+def output_arrays(s: Signature, out: Any) -> list[Any]:
     """The arrays given as `out`, as many as there are outputs."""
-    given = [out] if s.single else list(out) if isinstance(out, (tuple, list)) else [out]
-    if len(given) != len(s.outputs):
+    targets = [out] if s.single else list(out) if isinstance(out, (tuple, list)) else [out]
+    if len(targets) != len(s.outputs):
         names = ", ".join(port.name for port in s.outputs)
         raise ShapeError(
-            f"{s.name}: out needs {len(s.outputs)} arrays ({names}); {len(given)} were given",
-            given=len(given),
+            f"{s.name}: out needs {len(s.outputs)} arrays ({names}); {len(targets)} were given",
+            given=len(targets),
             wanted=len(s.outputs),
         )
-    return given
+    return targets
 
 
 def wrong_out(s: Signature, port: Port, array: Any, wanted: str = "float64", gpu: int | None = None) -> DtypeError:
@@ -65,12 +65,12 @@ def wrong_out(s: Signature, port: Port, array: Any, wanted: str = "float64", gpu
     )
 
 
-def check_out(s: Signature, port: Port, given: Shape, lead: Shape, *, writable: bool) -> None:
+def check_out(s: Signature, port: Port, shape: Shape, lead: Shape, *, writable: bool) -> None:
     """Refuse an `out` of another shape than the result's, or one that must not be written to."""
-    if given != lead + port.shape:
+    if shape != lead + port.shape:
         raise ShapeError(
-            f"{s.name}: out ({port.name}) has shape {given}; needed is {lead + port.shape}",
-            given=given,
+            f"{s.name}: out ({port.name}) has shape {shape}; needed is {lead + port.shape}",
+            given=shape,
             wanted=lead + port.shape,
         )
     if not writable:

@@ -25,8 +25,8 @@ def bound(kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats]) -
     """
     arrays, strides = checked(kernel, inputs, outputs)
     if not native():
-        given, out = arrays[: len(inputs)], arrays[len(inputs) :]
-        return lambda: kernel(*given, out=out if len(out) > 1 else out[0])
+        operands, out = arrays[: len(inputs)], arrays[len(inputs) :]
+        return lambda: kernel(*operands, out=out if len(out) > 1 else out[0])
     return kernel.variant(1).bound(arrays, strides)
 
 
@@ -53,11 +53,11 @@ def checked(
     return arrays, strides
 
 
-def _plain(program: str, port: Port, given: Any) -> Floats:
+def _plain(program: str, port: Port, argument: Any) -> Floats:
     """The memory of an array, which the caller goes on using: it is no copy."""
-    array = exact_array(f"{program}: {port.name}", given)
+    array = exact_array(f"{program}: {port.name}", argument)
     if array is None or array.dtype != np.float64:
-        raise wrong_dtype(program, port.name, getattr(given, "dtype", type(given).__name__))
+        raise wrong_dtype(program, port.name, getattr(argument, "dtype", type(argument).__name__))
     if not array.flags.c_contiguous or not array.flags.aligned:
         raise ShapeError(f"{program}: {port.name} must be contiguous; give numpy.ascontiguousarray({port.name})")
     return array

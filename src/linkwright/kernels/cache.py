@@ -165,8 +165,8 @@ def write(name: str, content: bytes) -> None:
 def _trim(folder: Path) -> None:
     """Drop the oldest entries once they take too much space, and what killed processes left of others."""
     entries: list[tuple[float, int, str]] = []
-    with os.scandir(folder) as found:
-        for entry in found:
+    with os.scandir(folder) as listing:
+        for entry in listing:
             if not entry.is_file(follow_symlinks=False):
                 continue
             status = entry.stat(follow_symlinks=False)

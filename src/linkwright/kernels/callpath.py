@@ -109,8 +109,8 @@ def shortcut(kernel: Kernel, fallback: Callable[..., Any], name: str) -> Any:
     for port in ports:
         numbers += [len(port.shape), *[*port.shape, 0, 0][:2], 8 * port.size]
     context = struct.pack(f"<{len(numbers)}Q", *numbers)
-    kept = (variant.code.life, *variant.data, room)
-    return _new_function()(ctypes.addressof(_definition(name, fallback)), Shortcut((context, fallback, kept)), None)
+    lifetime = (variant.code.life, *variant.data, room)
+    return _new_function()(ctypes.addressof(_definition(name, fallback)), Shortcut((context, fallback, lifetime)), None)
 
 
 def _overridden(fallback: Callable[..., Any], name: str) -> bool:
@@ -129,15 +129,15 @@ def _definition(name: str, fallback: Callable[..., Any]) -> _MethodDef:
     (A ctypes structure inside the function's own cycle could be cleared by the collector before the function.)
     """
     method = getattr(fallback, "func", fallback)
-    found = _definitions.get((name, method))
-    if found is None:
+    definition = _definitions.get((name, method))
+    if definition is None:
         parameters = inspect.signature(fallback).parameters.values()
         plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
         text = str(inspect.Signature(plain)).removeprefix("(")
         doc = f"{name}($self{', ' if plain else ''}{text}\n--\n\n{inspect.getdoc(method) or ''}"
-        made = _MethodDef(name.encode(), _trampoline(), _FASTCALL_KEYWORDS, doc.encode())
-        found = _definitions.setdefault((name, method), made)
-    return found
+        fresh = _MethodDef(name.encode(), _trampoline(), _FASTCALL_KEYWORDS, doc.encode())
+        definition = _definitions.setdefault((name, method), fresh)
+    return definition
 
 
 # -- what the trampoline relies on ---------------------------------------------------------------------------
@@ -260,17 +260,17 @@ class _Trampoline(Writer):
         self.choose(condition, onward, otherwise)
         self.start(onward)
 
-    def require_array(self, found: str, spec: str, flags: int, *, joined: str) -> tuple[str, str]:
+    def require_array(self, array: str, spec: str, flags: int, *, joined: str) -> tuple[str, str]:
         """Go on if the object is an exact ndarray of float64 with these flags and the spec's shape; its bytes'
         first address and the one after the last."""
-        self.require(self.op(f"icmp eq i64 {self.field(found, _TYPE)}, %ndarray"))
-        self.require(self.op(f"icmp eq i64 {self.field(found, _DESCR)}, %descr"))
-        masked = self.op(f"and i32 {self.field(found, _FLAGS, 'i32')}, {flags}")
+        self.require(self.op(f"icmp eq i64 {self.field(array, _TYPE)}, %ndarray"))
+        self.require(self.op(f"icmp eq i64 {self.field(array, _DESCR)}, %descr"))
+        masked = self.op(f"and i32 {self.field(array, _FLAGS, 'i32')}, {flags}")
         self.require(self.op(f"icmp eq i32 {masked}, {flags}"))
-        axes = self.op(f"sext i32 {self.field(found, _ND, 'i32')} to i64")
+        axes = self.op(f"sext i32 {self.field(array, _ND, 'i32')} to i64")
         self.require(self.op(f"icmp eq i64 {axes}, {self.field(spec, 0)}"))
         # An array without axes has no extents to read.
-        extents = self.field(found, _DIMS, "ptr")
+        extents = self.field(array, _DIMS, "ptr")
         for k in (0, 1):
             look, same = self.label("look"), self.label("same")
             self.choose(self.op(f"icmp sgt i64 {axes}, {k}"), look, joined)
@@ -280,7 +280,7 @@ class _Trampoline(Writer):
             self.start(same)
         self.branch(joined)
         self.start(joined)
-        start = self.field(found, _DATA)
+        start = self.field(array, _DATA)
         return start, self.op(f"add i64 {start}, {self.field(spec, 8 * (_SPEC - 1))}")
 
 
@@ -323,12 +323,12 @@ def _keyword_out(w: _Trampoline) -> None:
     w.require(w.op("icmp eq i64 %many, 0"))
     w.require(w.op(f"icmp eq i64 {w.field('%kwnames', _TUPLE_SIZE)}, 1"))
     w.require(w.op(f"icmp eq i64 {w.field('%kwnames', _TUPLE_ITEMS)}, %outname"))
-    given = w.entry("%args", "%nargs")
-    low, high = w.require_array(given, w.at("%specs", "%nin", _SPEC), _PLAIN | _WRITEABLE, joined="out")
+    array = w.entry("%args", "%nargs")
+    low, high = w.require_array(array, w.at("%specs", "%nin", _SPEC), _PLAIN | _WRITEABLE, joined="out")
     after = w.current
     w.branch("inputs")
     w.start("inputs")
-    w.line(f"%target = phi ptr [ null, %{before} ], [ {given}, %{after} ]")
+    w.line(f"%target = phi ptr [ null, %{before} ], [ {array}, %{after} ]")
     w.line(f"%low = phi i64 [ 0, %{before} ], [ {low}, %{after} ]")
     w.line(f"%high = phi i64 [ 0, %{before} ], [ {high}, %{after} ]")
 
@@ -357,8 +357,8 @@ def _outputs(w: _Trampoline) -> None:
         axes = w.op(f"trunc i64 {w.field(spec, 0)} to i32")
         kind = w.op("inttoptr i64 %ndarray to ptr")
         shape = w.at(spec, "1")
-        made = f"ptr {kind}, i32 {axes}, ptr {shape}, i32 {_DOUBLE}"
-        fresh = w.op(f"call ptr %new({made}, ptr null, ptr null, i32 0, i32 0, ptr null)")
+        arguments = f"ptr {kind}, i32 {axes}, ptr {shape}, i32 {_DOUBLE}"
+        fresh = w.op(f"call ptr %new({arguments}, ptr null, ptr null, i32 0, i32 0, ptr null)")
         w.choose(w.op(f"icmp eq ptr {fresh}, null"), "undo", "provided")
         w.start("provided")
         array = w.op(f"phi ptr [ %target, %{before} ], [ {fresh}, %make ]")
@@ -403,6 +403,6 @@ def _run(w: _Trampoline) -> None:
     w.line(f"ret ptr {pack}")
 
     w.start("undo")
-    made = w.op("load i64, ptr %made")
-    w.repeat("0", made, lambda u: w.line(f"call void @Py_DecRef(ptr {w.entry('%results', u)})"))
+    count = w.op("load i64, ptr %made")
+    w.repeat("0", count, lambda u: w.line(f"call void @Py_DecRef(ptr {w.entry('%results', u)})"))
     w.line("ret ptr null")

@@ -75,7 +75,7 @@ class Crew:
 
             return in_turn
         words: list[int] = []
-        kept: list[Any] = []
+        lifetime: list[Any] = []
         for task in tasks:
             if task is None:
                 words += [0] * _WORDS
@@ -85,11 +85,11 @@ class Crew:
             arrays, strides = checked(kernel, inputs, outputs)
             job, life = kernel.variant(1).job(arrays, strides)
             words += job
-            kept += [life, kernel]
+            lifetime += [life, kernel]
         jobs = np.array(words, np.uint64)
         lead, size, there = _lead(), self.size, jobs.ctypes.data
 
-        def run(kept: Any = (kept, jobs)) -> None:
+        def run(lifetime: Any = (lifetime, jobs)) -> None:
             if not self._open:
                 self._begin()
             lead(self._at, there, size)
@@ -172,7 +172,7 @@ def _serve() -> Any:
 def crew_text() -> str:
     """`@crew(room, jobs, size)`: the caller's turn. `@crew_team(room, rank)`: a thread's life."""
     posix = sys.platform != "win32"
-    rest = "  %ignored = call i32 @sched_yield()" if posix else ""
+    yielding = "  %ignored = call i32 @sched_yield()" if posix else ""
 
     def word(name: str, place: int) -> str:
         return f"  %{name} = getelementptr i64, ptr %room, i64 {place}"
@@ -202,7 +202,7 @@ entry:
   %long = icmp eq i64 %often, {_SPINS - 1}
   br i1 %long, label %give, label %done
 give:
-{rest}
+{yielding}
   br label %done
 done:
   ret void

@@ -66,16 +66,16 @@ def check(what: str, arrays: dict[str, Any]) -> set[str]:
 def in_memory(kernel: Any, arrays: Sequence[Any], out: Any = None) -> Any:
     """The answer for tensors of PyTorch or arrays of JAX in main memory."""
     leader = next(a for a in arrays if library(a))
-    given = [as_numpy(a) for a in arrays]
+    operands = [as_numpy(a) for a in arrays]
     if out is not None:
         if library(leader) == "jax":
             raise KernelError(f"{kernel.signature.name}: JAX arrays cannot be written to: leave out= away")
         targets = [as_numpy(x) for x in out] if isinstance(out, (tuple, list)) else as_numpy(out)
-        kernel(*given, out=targets)
+        kernel(*operands, out=targets)
         return out
-    found = kernel(*given)
+    answer = kernel(*operands)
     back = in_kind(leader, arrays)
-    return tuple(map(back, found)) if isinstance(found, tuple) else back(found)
+    return tuple(map(back, answer)) if isinstance(answer, tuple) else back(answer)
 
 
 def as_numpy(value: Any) -> Any:

@@ -27,7 +27,7 @@ from linkwright.kernels.arguments import (
     check_count,
     check_out,
     common_lead,
-    given_outputs,
+    output_arrays,
     wrong_out,
     wrong_shape,
 )
@@ -198,13 +198,13 @@ class Kernel:
                 if library(array):
                     return self._foreign(arrays, out)
                 array = real_array(f"{s.name}: {name}", array)
-            given = array.shape
-            axes = len(given) - len(shape)
-            if given[axes:] != shape:
-                raise wrong_shape(s.name, name, given, shape)
+            extent = array.shape
+            axes = len(extent) - len(shape)
+            if extent[axes:] != shape:
+                raise wrong_shape(s.name, name, extent, shape)
             flags &= array.flags.num
             inputs.append(array)
-            leads.append(given[:axes])
+            leads.append(extent[:axes])
         lead, strides = leads[0] if leads else (), self._strides
         if leads.count(lead) != len(leads):
             lead = common_lead(s, [a.shape for a in inputs], leads)
@@ -214,7 +214,7 @@ class Kernel:
         if out is None:
             targets = memory = results = [_result(s, port, lead) for port in s.outputs]
         else:
-            results = given_outputs(s, out)
+            results = output_arrays(s, out)
             targets, memory = self._targets(results, lead, inputs)
         batch = math.prod(lead)
         if batch:
@@ -275,10 +275,10 @@ class Kernel:
     def _lay_out(self, inputs: list[Floats], leads: Sequence[Shape], lead: Shape) -> list[int]:
         """Make the inputs plain in memory; how many numbers lie between two states of inputs and outputs."""
         strides = self._strides.copy()
-        for k, own in enumerate(leads):
+        for k, batch_shape in enumerate(leads):
             array = inputs[k]
-            if own != lead:
-                if math.prod(own) == 1:
+            if batch_shape != lead:
+                if math.prod(batch_shape) == 1:
                     strides[k] = 0  # the same numbers for every state
                 else:
                     array = np.broadcast_to(array, lead + self.signature.inputs[k].shape)
@@ -319,9 +319,9 @@ class Kernel:
         if pieces <= 1:
             variant.run(arrays, strides, 0, batch)
             return
-        own, *others = pairwise(batch * k // pieces for k in range(pieces + 1))
+        first, *others = pairwise(batch * k // pieces for k in range(pieces + 1))
         jobs = [pool().submit(variant.run, arrays, strides, *piece) for piece in others]
-        variant.run(arrays, strides, *own)
+        variant.run(arrays, strides, *first)
         for job in jobs:
             job.result()
 

@@ -38,12 +38,12 @@ def kernel(
     """
     identity = f"{content} {request!r}"
     with _lock:
-        found = _kernels.get(identity)
-        if found is None:
-            found = _kernels[identity] = Kernel(identity, record, seldom=seldom, plain=plain)
+        shared = _kernels.get(identity)
+        if shared is None:
+            shared = _kernels[identity] = Kernel(identity, record, seldom=seldom, plain=plain)
         if recent:
-            _recent[identity] = found
+            _recent[identity] = shared
             _recent.move_to_end(identity)
             if len(_recent) > RECENT:
                 _recent.popitem(last=False)
-    return found
+    return shared

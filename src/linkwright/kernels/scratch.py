@@ -59,10 +59,10 @@ def give(piece: Scratch, user: object) -> None:
     piece.user = weakref.ref(user, lambda _: _drop(piece))
     _idle.append(piece)
     total = 0
-    for kept in _idle[::-1]:
-        total += kept.size
+    for idle in _idle[::-1]:
+        total += idle.size
         if total > KEPT:
-            _drop(kept)
+            _drop(idle)
 
 
 def _drop(piece: Scratch) -> bool:

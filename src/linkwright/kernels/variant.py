@@ -110,7 +110,7 @@ class Variant:
         room, memory = self._prepared([address(a) for a in arrays], strides)
         entry = self._held if self.work < _HELD_WORK else self._free
 
-        def call(kept: Any = (arrays, room, memory, self)) -> None:
+        def call(lifetime: Any = (arrays, room, memory, self)) -> None:
             entry(room.pointers, room.strides, memory.address, 1)
 
         return call

@@ -43,10 +43,10 @@ class Marks:
 
     def whole(self, operand: Operand) -> bool:
         """Whether anything is marked; if so, mark all: who reads an operand as one wants all its tangents written."""
-        found = self.any(operand)
-        if found:
+        marked = self.any(operand)
+        if marked:
             self.fill(operand)
-        return found
+        return marked
 
     def carried(self, walk: Walk) -> bool:
         return id(walk) in self.carries

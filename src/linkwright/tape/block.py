@@ -163,7 +163,7 @@ def finish(recorder: Recorder, n_inputs: int, outputs: Sequence[Scalar]) -> Bloc
         needed[node.index] = 1
     constants: list[Scalar] = []
     inputs: list[Scalar] = []
-    found: list[int] = []  # five numbers an operation, the last operation first
+    numbers: list[int] = []  # five numbers an operation, the last operation first
     for node in reversed(nodes):
         index, op = node.index, node.op
         if not needed[index]:
@@ -181,9 +181,9 @@ def finish(recorder: Recorder, n_inputs: int, outputs: Sequence[Scalar]) -> Bloc
                 if node.c is not None:
                     k = node.c.index
                     needed[k] = 1
-            found += (op, index, i, j, k)
+            numbers += (op, index, i, j, k)
     constants.reverse()
-    rows = np.array(found, dtype=np.int32).reshape(-1, 5)[::-1]
+    rows = np.array(numbers, dtype=np.int32).reshape(-1, 5)[::-1]
     base = len(constants)
     # Node 0 is the constant 0, so that an operand that is not there gets the number 0.
     number = np.zeros(len(nodes), dtype=np.int32)

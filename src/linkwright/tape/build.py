@@ -106,11 +106,11 @@ class ProgramBuilder:
     def free_name(self, name: str) -> str:
         """The name, or with a number behind it if a buffer has it already."""
         taken = {b.name for b in self.buffers}
-        number, found = 1, name
-        while found in taken:
+        number, free = 1, name
+        while free in taken:
             number += 1
-            found = f"{name}_{number}"
-        return found
+            free = f"{name}_{number}"
+        return free
 
     def buffer(self, name: str, role: Role, shape: Shape, data: Any = None) -> Ref:
         """A new buffer, as a whole."""
@@ -158,12 +158,12 @@ class ProgramBuilder:
 
     def case(self, block: Block, inputs: Sequence[Ref], outputs: Sequence[Ref]) -> Case:
         """A block with its operands, sizes checked."""
-        given, taken = sum(r.operand.size for r in inputs), block.n_inputs
-        left, made = sum(r.operand.size for r in outputs), len(block.outputs)
-        if given != taken or left != made:
+        read, taken = sum(r.operand.size for r in inputs), block.n_inputs
+        left, results = sum(r.operand.size for r in outputs), len(block.outputs)
+        if read != taken or left != results:
             raise RecordingError(
-                f"program {self.name}: a block of {taken} inputs and {made} outputs "
-                f"was given operands of {given} and {left} numbers"
+                f"program {self.name}: a block of {taken} inputs and {results} outputs "
+                f"was given operands of {read} and {left} numbers"
             )
         return Case(self.block(block), tuple(r.operand for r in inputs), tuple(r.operand for r in outputs))
 
@@ -181,13 +181,13 @@ class ProgramBuilder:
         Its blocks are shared with every other use; its temporaries are its own, and one set for all uses of it. An
         output must not lie where an input does.
         """
-        given = iter(inputs)
-        left = iter(outputs)
+        sources = iter(inputs)
+        targets = iter(outputs)
         mine = self._temporaries.setdefault(program.digest, {})
         places: list[Ref] = []
         for k, buffer in enumerate(program.buffers):
             if buffer.role in ("input", "output"):
-                ref = next(given if buffer.role == "input" else left, None)
+                ref = next(sources if buffer.role == "input" else targets, None)
                 if ref is None or ref.operand.size != buffer.size:
                     size = "nothing" if ref is None else f"{ref.operand.size} numbers"
                     raise RecordingError(
@@ -200,7 +200,7 @@ class ProgramBuilder:
                     self.free_name(f"{program.name} {buffer.name}"), buffer.role, buffer.shape, buffer.data
                 )
             places.append(mine[k])
-        if next(given, None) is not None or next(left, None) is not None:
+        if next(sources, None) is not None or next(targets, None) is not None:
             raise RecordingError(f"{self.name}: {program.name} was given more buffers than it has")
         columns = [self.column(c) for c in program.columns]
         blocks = [self.block(b) for b in program.blocks]
@@ -251,13 +251,13 @@ def record(function: Callable[..., Any], *shapes: Any, name: str | None = None) 
     return builder.build(single=single)
 
 
-def _check_count(function: Callable[..., Any], given: int) -> None:
+def _check_count(function: Callable[..., Any], count: int) -> None:
     """A function with another number of arguments than shapes is told so before it is called."""
     positional, more = _positional(function)
     least = sum(p.default is p.empty for p in positional)
-    if given < least or (given > len(positional) and not more):
+    if count < least or (count > len(positional) and not more):
         takes = str(least) if least == len(positional) else f"{least} to {len(positional)}"
-        raise RecordingError(f"record takes one shape an argument: the function has {takes}, {given} were given")
+        raise RecordingError(f"record takes one shape an argument: the function has {takes}, {count} were given")
 
 
 def _positional(function: Callable[..., Any]) -> tuple[list[inspect.Parameter], bool]:

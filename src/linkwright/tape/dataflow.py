@@ -201,13 +201,13 @@ def unset(program: Program) -> dict[int, Unset]:
     for access in accesses(program):
         if access.size:
             by_buffer.setdefault(access.buffer, []).append(access)
-    found = {}
+    by_number = {}
     for k, (buffer, period) in enumerate(zip(program.buffers, periods(program), strict=True)):
         if buffer.role in ("temporary", "output") and buffer.size:
             cells = _Cells(buffer.size, period, by_buffer.get(k, []))
             if (runs := cells.unset(shown=buffer.role == "output")) is not None:
-                found[k] = runs
-    return found
+                by_number[k] = runs
+    return by_number
 
 
 class _Cells:

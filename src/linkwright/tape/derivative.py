@@ -75,15 +75,15 @@ class SparseMatrix:
     def values(self, *arrays: Any) -> Floats:
         """The entries (..., len(rows)) at states of any leading batch shape."""
         if self.tangent is None:
-            found: Floats = np.asarray(self.program(*arrays))
-            return found
+            entries: Floats = np.asarray(self.program(*arrays))
+            return entries
         inputs = [b for k, b in enumerate(self.program.inputs) if k != self.tangent]
-        n, given = self.shape[1], []
+        n, operands = self.shape[1], []
         for array, buffer in zip(map(np.asarray, arrays), inputs, strict=True):
             # An axis for the directions, after the batch's.
-            given.append(np.expand_dims(array, array.ndim - len(buffer.shape)))
-        given.insert(self.tangent, np.eye(n).reshape(n, *self.program.inputs[self.tangent].shape))
-        pushed = np.asarray(self.program(*given))
+            operands.append(np.expand_dims(array, array.ndim - len(buffer.shape)))
+        operands.insert(self.tangent, np.eye(n).reshape(n, *self.program.inputs[self.tangent].shape))
+        pushed = np.asarray(self.program(*operands))
         pushed = pushed.reshape(*pushed.shape[: pushed.ndim - len(self.program.outputs[0].shape)], self.shape[0])
         return np.ascontiguousarray(pushed[..., self.cols, self.rows])
 

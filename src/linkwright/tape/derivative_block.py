@@ -29,63 +29,63 @@ _GUARDS = 4
 
 def depends(block: Block, marked: Sequence[Any]) -> list[bool]:
     """Which of the block's values change with the marked inputs."""
-    found = [False] * len(block.constants) + [bool(x) for x in marked]
+    flags = [False] * len(block.constants) + [bool(x) for x in marked]
     for row in block.rows():
-        found.append(any(found[x] for x in differentiable(*row)))
-    return found
+        flags.append(any(flags[x] for x in differentiable(*row)))
+    return flags
 
 
 def needs(block: Block, marked: Sequence[Any]) -> list[bool]:
     """Which of the block's inputs the marked outputs change with."""
     first = block.first_operation
-    found = [False] * (first + len(block))
+    flags = [False] * (first + len(block))
     for number, mark in zip(block.outputs.tolist(), marked, strict=True):
-        found[number] |= bool(mark)
+        flags[number] |= bool(mark)
     for k, row in zip(range(first + len(block) - 1, first - 1, -1), reversed(block.rows()), strict=True):
-        if found[k]:
+        if flags[k]:
             for x in differentiable(*row):
-                found[x] = True
-    return found[block.first_input : first]
+                flags[x] = True
+    return flags[block.first_input : first]
 
 
 # -- forward ---------------------------------------------------------------------------------------------
 def push_forward(block: Block, nodes: Sequence[Scalar], tangents: Sequence[Directions]) -> list[Directions]:
     """The tangents of the outputs for those of the inputs."""
     none: Directions = {}
-    found: list[Directions] = [none] * len(block.constants) + list(tangents)
+    directions: list[Directions] = [none] * len(block.constants) + list(tangents)
     for row, y in zip(block.rows(), nodes[block.first_operation :], strict=True):
-        if y.value is not None or not any(found[x] for x in differentiable(*row)):
-            found.append(none)
+        if y.value is not None or not any(directions[x] for x in differentiable(*row)):
+            directions.append(none)
         else:
-            found.append(_tangents(row, y, nodes, found))
-    return [found[k] for k in block.outputs.tolist()]
+            directions.append(_tangents(row, y, nodes, directions))
+    return [directions[k] for k in block.outputs.tolist()]
 
 
 def _tangents(
-    row: tuple[int, int, int, int], y: Scalar, nodes: Sequence[Scalar], found: Sequence[Directions]
+    row: tuple[int, int, int, int], y: Scalar, nodes: Sequence[Scalar], directions: Sequence[Directions]
 ) -> Directions:
     op, operands = row[0], row[1 : 1 + O.OPERATIONS[row[0]].arity]
-    if op in (O.ADD, O.SUB) and not found[operands[1]]:
-        return found[operands[0]]
+    if op in (O.ADD, O.SUB) and not directions[operands[1]]:
+        return directions[operands[0]]
     x = tuple(nodes[k] for k in operands)
     zero = y.recorder.zero
     chosen = choice(op, x)
-    made: Directions = {}
+    tangents: Directions = {}
     if chosen is not None:
         condition, yes, no = chosen
-        first, second = found[operands[yes]], found[operands[no]]
+        first, second = directions[operands[yes]], directions[operands[no]]
         for d in first | second:
-            made[d] = condition.where(first.get(d, zero), second.get(d, zero))
+            tangents[d] = condition.where(first.get(d, zero), second.get(d, zero))
     elif op == O.MUL and operands[0] == operands[1]:
         twice = 2.0 * x[0]
-        made = {d: twice * t for d, t in found[operands[0]].items()}
+        tangents = {d: twice * t for d, t in directions[operands[0]].items()}
     else:
         for k, slope in zip(operands, partials(op, x, y), strict=True):
-            for d, t in found[k].items():
+            for d, t in directions[k].items():
                 term = slope * t
-                known = made.get(d)
-                made[d] = term if known is None else known + term
-    return {d: t for d, t in made.items() if t.value != 0.0}
+                known = tangents.get(d)
+                tangents[d] = term if known is None else known + term
+    return {d: t for d, t in tangents.items() if t.value != 0.0}
 
 
 # -- reverse ---------------------------------------------------------------------------------------------

@@ -95,8 +95,8 @@ class _Forward:
         for operand in case.inputs:
             if operand.buffer >= 0:
                 marked = self.marks.of(operand).tolist()
-                own = wiring.read(self.tangent(operand)) if any(marked) else [zero] * operand.size
-                tangents.append([t if m else zero for t, m in zip(own, marked, strict=True)])
+                read = wiring.read(self.tangent(operand)) if any(marked) else [zero] * operand.size
+                tangents.append([t if m else zero for t, m in zip(read, marked, strict=True)])
         nodes = block.replay(wiring.recorder, [x for part in values for x in part])
         pushed = push_forward(block, nodes, [_direction(t) for part in tangents for t in part])
         results = [nodes[k] for k in block.outputs.tolist()]
@@ -104,16 +104,16 @@ class _Forward:
         late: list[tuple[Operand, list[Scalar]]] = []
         at = 0
         for operand in case.outputs:
-            own, d_own = results[at : at + operand.size], slopes[at : at + operand.size]
+            part, d_part = results[at : at + operand.size], slopes[at : at + operand.size]
             at += operand.size
             if operand.buffer < 0:
-                late.append((replace(operand, size=operand.size * (1 + carried)), own + d_own if carried else own))
+                late.append((replace(operand, size=operand.size * (1 + carried)), part + d_part if carried else part))
                 continue
-            wiring.write(operand, own)
+            wiring.write(operand, part)
             if self.marks.any(operand):
-                wiring.write(self.tangent(operand), d_own)
-        for operand, own in late:
-            wiring.write(operand, own)
+                wiring.write(self.tangent(operand), d_part)
+        for operand, part in late:
+            wiring.write(operand, part)
         return wiring.case(self.builder)
 
     def loop(self, loop: Loop) -> None:

@@ -99,10 +99,10 @@ class _Reverse:
     def _bar(self, buffer: int, role: Role) -> Operand:
         """A new cleared buffer for a buffer's adjoints."""
         of = self.program.buffers[buffer]
-        made = self.builder.buffer(self.builder.free_name(f"bar_{of.name}"), role, of.shape).operand
-        self.bars[buffer] = made.buffer
-        self.builder.add(Zero(made))
-        return made
+        bar = self.builder.buffer(self.builder.free_name(f"bar_{of.name}"), role, of.shape).operand
+        self.bars[buffer] = bar.buffer
+        self.builder.add(Zero(bar))
+        return bar
 
     def _seeds(self, outputs: tuple[int, ...], gradient: bool) -> None:
         read = {o.buffer for s in nested(self.program.statements) for o in s.reads()}
@@ -213,16 +213,16 @@ class _Reverse:
         return True
 
     def case(self, case: Case, items: Longs, moment: Longs) -> list[_Adjoint]:
-        made = []
+        adjoints = []
         for clusters, members in self._overlaps(case, items):
             adjoint, looks = self._case(case, clusters)
-            made.append(_Adjoint(adjoint, members))
+            adjoints.append(_Adjoint(adjoint, members))
             for k, operand in enumerate(case.inputs):
                 if operand in looks:
                     self.ledger.enter("look", operand, members, moment[members])
                 elif any(k in c.places for c in clusters):
                     self.ledger.enter("read", operand, members, moment[members])
-        return made
+        return adjoints
 
     def _overlaps(self, case: Case, items: Longs) -> list[tuple[list[_Cluster], Longs]]:
         """The inputs that have adjoints, those that overlap put together, for each way of overlapping.
@@ -242,7 +242,7 @@ class _Reverse:
             return [([_Cluster(k, {k: 0}) for k in chosen], items)]
         ways, way_of = np.unique(shifts, axis=0, return_inverse=True)
         way_of = way_of.reshape(-1)
-        found = []
+        groups = []
         for number, way in enumerate(ways):
             place: dict[int, tuple[int, int]] = {k: (k, 0) for k in chosen}  # operand → (cluster, shift in it)
             for (k, m), shift in zip(pairs, way.tolist(), strict=True):
@@ -256,8 +256,8 @@ class _Reverse:
                 lead = min(members, key=lambda x: members[x])
                 clusters.append(_Cluster(lead, {x: s - members[lead] for x, s in members.items()}))
             clusters.sort(key=lambda c: c.lead)
-            found.append((clusters, items[way_of == number]))
-        return found
+            groups.append((clusters, items[way_of == number]))
+        return groups
 
     def _case(self, case: Case, clusters: list[_Cluster]) -> tuple[Case, tuple[Operand, ...]]:
         """The block's adjoint: values and adjoints of outputs in, adjoints of inputs added; what it looks at."""
@@ -289,8 +289,8 @@ class _Reverse:
                 for n in range(case.inputs[k].size):
                     total[shift + n] = total[shift + n] + pulled[at[k] + n].get(0, zero)
             wiring.write(self.bar(replace(case.inputs[cluster.lead], size=size), add=True), total)
-        made = wiring.case(self.builder)
-        return made, tuple(o for o in made.inputs if o in case.inputs)
+        adjoint = wiring.case(self.builder)
+        return adjoint, tuple(o for o in adjoint.inputs if o in case.inputs)
 
 
 def _duration(statement: Statement) -> int:

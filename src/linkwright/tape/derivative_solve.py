@@ -83,9 +83,9 @@ class Algebra:
 
     def zeros(self, name: str, rows: int, columns: int | None = None) -> Operand:
         """A new cleared buffer."""
-        made = self.uncleared(name, rows, columns)
-        self.builder.add(Zero(made))
-        return made
+        buffer = self.uncleared(name, rows, columns)
+        self.builder.add(Zero(buffer))
+        return buffer
 
     def uncleared(self, name: str, rows: int, columns: int | None = None) -> Operand:
         """A new buffer that the next statement fills."""
@@ -93,9 +93,9 @@ class Algebra:
         return self.builder.temporary(self.builder.free_name(name), shape).operand
 
     def copy(self, source: Operand, name: str) -> Operand:
-        made = self.builder.temporary(self.builder.free_name(name), (source.size,)).operand
-        self.builder.add(Copy(source, made))
-        return made
+        buffer = self.builder.temporary(self.builder.free_name(name), (source.size,)).operand
+        self.builder.add(Copy(source, buffer))
+        return buffer
 
     def _rows(self, operand: Operand, numbers: Longs, *, add: bool = False) -> Operand:
         return replace(operand, size=self.k, steps=((self.k, self.builder.column(numbers)),), add=add)
@@ -137,9 +137,9 @@ class Algebra:
         """A⁺ (n, m) by the system's own method."""
         m, n = solve.rows, solve.columns
         unit = self.builder.data(self.builder.free_name("unit"), np.eye(m)).operand
-        made = self.uncleared("inverse", n, m)
-        self.builder.add(replace(solve, matrix=matrix, rhs=unit, solution=made, right=m))
-        return made
+        inverse = self.uncleared("inverse", n, m)
+        self.builder.add(replace(solve, matrix=matrix, rhs=unit, solution=inverse, right=m))
+        return inverse
 
 
 def add_numbers(builder: ProgramBuilder, source: Operand, to: Operand) -> None:
@@ -163,20 +163,20 @@ def forward_solve(
         builder.add(replace(s, rhs=d_rhs, solution=dx))
         return
     entries = stored(program, s)
-    rest = algebra.zeros("rest", s.rows) if d_rhs is None else algebra.copy(d_rhs, "rest")
+    residual = algebra.zeros("rest", s.rows) if d_rhs is None else algebra.copy(d_rhs, "rest")
     for part in entries:
-        algebra.multiply(d_matrix, part, x, rest, -1.0)
+        algebra.multiply(d_matrix, part, x, residual, -1.0)
     if s.method != "least-norm":
-        builder.add(replace(s, rhs=rest, solution=dx))
+        builder.add(replace(s, rhs=residual, solution=dx))
         return
     every = entries[0]
     inverse = algebra.pseudo_inverse(s, matrix)
     y, w = algebra.zeros("dual", s.rows), algebra.zeros("turn", s.columns)
     algebra.multiply(inverse, full(s.columns, s.rows).flipped, x, y, 1.0)
     algebra.multiply(d_matrix, every.flipped, y, w, 1.0)
-    algebra.multiply(matrix, every, w, rest, -1.0)
+    algebra.multiply(matrix, every, w, residual, -1.0)
     builder.add(Copy(w, dx))
-    algebra.multiply(inverse, full(s.columns, s.rows), rest, dx, 1.0)
+    algebra.multiply(inverse, full(s.columns, s.rows), residual, dx, 1.0)
 
 
 def reverse_solve(
@@ -198,10 +198,10 @@ def reverse_solve(
         dual = algebra.zeros("dual", s.rows)
         algebra.multiply(inverse, transposed, bar, dual, 1.0)
         if bar_matrix is not None:
-            y, rest = algebra.zeros("dual", s.rows), algebra.copy(bar, "rest")
+            y, residual = algebra.zeros("dual", s.rows), algebra.copy(bar, "rest")
             algebra.multiply(inverse, transposed, x, y, 1.0)
-            algebra.multiply(matrix, every.flipped, dual, rest, -1.0)
-            algebra.outer(y, rest, bar_matrix, every, 1.0)
+            algebra.multiply(matrix, every.flipped, dual, residual, -1.0)
+            algebra.outer(y, residual, bar_matrix, every, 1.0)
     else:
         dual = algebra.uncleared("dual", s.rows)
         if s.method == "lu":

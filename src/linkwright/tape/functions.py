@@ -46,8 +46,8 @@ def _method(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
         if recorder is None:
             symbol = next((v for v in values if isinstance(v, Symbol)), None)
             return plain(*values) if symbol is None else symbol.written(name, values)
-        first, *rest = (recorder.lift(v) for v in values)
-        return getattr(first, name)(*rest)
+        first, *others = (recorder.lift(v) for v in values)
+        return getattr(first, name)(*others)
 
     return apply
 

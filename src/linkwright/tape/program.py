@@ -221,11 +221,11 @@ class Program:
             )
         if len(arrays) != len(self.inputs):
             raise RecordingError(f"{self.name} takes {len(self.inputs)} arrays; {len(arrays)} were given")
-        given = [np.asarray(a) for a in arrays]
-        for array, buffer in zip(given, self.inputs, strict=True):
+        operands = [np.asarray(a) for a in arrays]
+        for array, buffer in zip(operands, self.inputs, strict=True):
             if array.shape != buffer.shape:
                 raise RecordingError(f"{self.name}: {buffer.name} has shape {array.shape}; needed is {buffer.shape}")
-        flat = [x for array in given for x in array.reshape(-1).tolist()]
+        flat = [x for array in operands for x in array.reshape(-1).tolist()]
         recorder = next(x.recorder for x in flat if isinstance(x, Scalar))
         nodes = block.replay(recorder, [recorder.lift(x) for x in flat])
         values, results = [nodes[k] for k in block.outputs.tolist()], []

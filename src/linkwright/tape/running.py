@@ -37,8 +37,8 @@ class Runner(PartialVisitor[None]):
 
     # -- memory ----------------------------------------------------------------------------------------
     def start_memory(self, inputs: Iterable[Any]) -> None:
-        given = iter(inputs)
-        self.memory = [next(given) if b.role == "input" else self.fresh(b) for b in self.program.buffers]
+        numbers = iter(inputs)
+        self.memory = [next(numbers) if b.role == "input" else self.fresh(b) for b in self.program.buffers]
 
     def outputs(self) -> list[Any]:
         pairs = zip(self.program.buffers, self.memory, strict=True)

@@ -160,15 +160,15 @@ class _Check:
             self.case(case, np.flatnonzero(kinds == number), _ONCE, carried=("outputs",), size=sizes[number])
         parents = np.unique(parent[parent >= 0])
         for number, case in enumerate(s.step):
-            own, other = divmod(number, len(s.start))
-            size = sizes[own]
+            lower, other = divmod(number, len(s.start))
+            size = sizes[lower]
             try:
                 # Any item with any ancestor: quick, and enough unless rows are packed by their ancestors.
-                mine, above = np.flatnonzero(kinds == own), parents[kinds[parents] == other]
+                mine, above = np.flatnonzero(kinds == lower), parents[kinds[parents] == other]
                 self.case(case, mine, above, carried=("inputs", "outputs"), size=size)
             except Invalid:
                 for mine, above in related(parent, s.items):
-                    chosen = (kinds[mine] == own) & (kinds[above] == other)
+                    chosen = (kinds[mine] == lower) & (kinds[above] == other)
                     pairs = (mine[chosen], above[chosen])
                     self.case(case, *pairs, carried=("inputs", "outputs"), size=size, paired=True)
 
@@ -211,12 +211,12 @@ class _Check:
             what = f"one of a case's {side}"
             if sum(o.size for o in operands) != wanted:
                 raise Invalid(f"a case's {side} are not the {wanted} numbers that its block has")
-            own = list(operands)
+            in_buffers = list(operands)
             if side in carried:
-                carry = own.pop(place) if own else None
+                carry = in_buffers.pop(place) if in_buffers else None
                 if carry is None or carry.buffer != -1 or carry.size != size:
                     raise Invalid(f"a step of a walk does not carry {size} numbers in its {side}")
-            for operand in own:
+            for operand in in_buffers:
                 self.operand(operand, items, ancestors, what, write=side == "outputs", paired=paired)
 
     def once(self, operand: Operand, size: int, what: str, *, write: bool = False) -> None:

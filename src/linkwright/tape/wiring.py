@@ -41,14 +41,14 @@ class Wiring:
         block = finish(self.recorder, self.count, self.results)
         used = _used_inputs(block)
         keep = np.zeros(self.count, dtype=bool)
-        kept, at = [], 0
+        operands, at = [], 0
         for operand, always in self.inputs:
             part = slice(at, at + operand.size)
             at += operand.size
             if always or used[part].any():
-                kept.append(operand)
+                operands.append(operand)
                 keep[part] = True
-        return Case(builder.block(_with_inputs(block, keep)), tuple(kept), tuple(self.outputs))
+        return Case(builder.block(_with_inputs(block, keep)), tuple(operands), tuple(self.outputs))
 
 
 def _operand_places(block: Block) -> np.ndarray:

@@ -55,7 +55,7 @@ def plan(block: Block, segment: int, *, late: bool) -> Plan:
     slots: dict[int, int] = {}
     free: list[int] = []
     ending: list[list[int]] = [[] for _ in pieces]
-    made = 0
+    slot_count = 0
     for p, piece in enumerate(pieces):
         if p:
             free.extend(ending[p - 1])
@@ -63,8 +63,8 @@ def plan(block: Block, segment: int, *, late: bool) -> Plan:
             value = first + k
             if last[value] > p:
                 if not free:
-                    free.append(made)
-                    made += 1
+                    free.append(slot_count)
+                    slot_count += 1
                 slots[value] = free.pop()
                 ending[last[value]].append(slots[value])
     return Plan(rows, pieces, slots, late)
@@ -143,37 +143,37 @@ class Function:
     def parameters(self) -> list[tuple[str, str]]:
         """(type, name) of what must be passed."""
         dialect = self.low.dialect
-        found = []
+        pairs = []
         for number in sorted(self.written):
-            found.append((f"{'' if self.written[number] else 'const '}{dialect.real} *", self.low.names[number]))
+            pairs.append((f"{'' if self.written[number] else 'const '}{dialect.real} *", self.low.names[number]))
         if "work" in self.uses:
-            found.append((f"{dialect.real} *", "work"))
+            pairs.append((f"{dialect.real} *", "work"))
             if self.low.step:
-                found.append((f"{dialect.index} ", "step"))
-        found.extend((given.kind, name) for name, given in self.low.outside.items() if name in self.uses)
-        found.extend((f"{dialect.index} ", index) for index in "ij" if index in self.uses)
-        return found
+                pairs.append((f"{dialect.index} ", "step"))
+        pairs.extend((outside.kind, name) for name, outside in self.low.outside.items() if name in self.uses)
+        pairs.extend((f"{dialect.index} ", index) for index in "ij" if index in self.uses)
+        return pairs
 
     def call(self) -> str:
         return f"{self.name}({', '.join(name for _, name in self.parameters())});"
 
     def text(self, head: str) -> str:
-        found = self.parameters()
-        parameters = ", ".join(kind + name for kind, name in found) or "void"
+        pairs = self.parameters()
+        parameters = ", ".join(kind + name for kind, name in pairs) or "void"
         # A function that only touches the first number of its work does not need to know where the second is.
-        idle = any(name == "step" for _, name in found) and not any("step" in x for x in self.lines)
+        idle = any(name == "step" for _, name in pairs) and not any("step" in x for x in self.lines)
         lines = ["(void)step;"] * idle + self.lines
         return "\n".join([f"{head} void {self.name}({parameters})", "{", *(f"    {x}" for x in lines), "}"])
 
 
 def case_functions(low: Lowering, case: Case, name: str, *, moving: bool, walking: bool) -> list[Function]:
     """The functions that run a case for item i (and its ancestor j), to be called one after another."""
-    made = low.plan(case)
+    plan = low.plan(case)
     functions = []
-    for number in range(len(made.pieces)):
-        suffix = f"_{number}" if len(made.pieces) > 1 else ""
+    for number in range(len(plan.pieces)):
+        suffix = f"_{number}" if len(plan.pieces) > 1 else ""
         function = low.function(f"{name}{suffix}", case, moving=moving, walking=walking)
-        _Piece(function, case, made, number).emit()
+        _Piece(function, case, plan, number).emit()
         functions.append(function)
     return functions
 
@@ -181,12 +181,12 @@ def case_functions(low: Lowering, case: Case, name: str, *, moving: bool, walkin
 class _Piece:
     """One piece of a block as the lines of a function."""
 
-    def __init__(self, function: Function, case: Case, made: Plan, number: int) -> None:
-        self.f, self.low, self.case, self.plan = function, function.low, case, made
+    def __init__(self, function: Function, case: Case, plan: Plan, number: int) -> None:
+        self.f, self.low, self.case, self.plan = function, function.low, case, plan
         self.block = self.low.program.blocks[case.block]
         self.first = self.block.first_operation
-        self.here = made.pieces[number]
-        self.final = number == len(made.pieces) - 1
+        self.here = plan.pieces[number]
+        self.final = number == len(plan.pieces) - 1
         precision = self.low.dialect.precision
         self.zero, self.one = literal(0.0, precision), literal(1.0, precision)
         self.names = {k: literal(x, precision) for k, x in enumerate(self.block.constants.tolist())}
@@ -195,7 +195,7 @@ class _Piece:
         self.stores: dict[int, list[tuple[Operand, int]]] = {}
         self.pending: list[tuple[int, Operand, int]] = []  # what is stored at the end of the last piece
         for value, (operand, k) in zip(self.block.outputs.tolist(), places, strict=True):
-            if made.late or value < self.first:
+            if plan.late or value < self.first:
                 self.pending.append((value, operand, k))
             else:
                 self.stores.setdefault(value, []).append((operand, k))
@@ -255,12 +255,12 @@ class _Piece:
 
     def _pairs(self) -> dict[int, tuple[int, int]]:
         """The angles whose sine and cosine are both made here."""
-        found: dict[int, dict[int, int]] = {}
+        places: dict[int, dict[int, int]] = {}
         for k in self.here:
             op, a = self.plan.rows[k][:2]
             if op in (O.SIN, O.COS):
-                found.setdefault(a, {})[op] = self.first + k
-        return {a: (both[O.SIN], both[O.COS]) for a, both in found.items() if len(both) == 2}
+                places.setdefault(a, {})[op] = self.first + k
+        return {a: (both[O.SIN], both[O.COS]) for a, both in places.items() if len(both) == 2}
 
     def expression(self, op: int, row: O.Row) -> str:
         low, x = self.low, [self.value(k) for k in O.operands_of(row)]

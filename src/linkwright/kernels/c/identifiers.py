@@ -25,7 +25,7 @@ _KEYWORDS = _words(
     "using virtual wchar_t xor xor_eq typeof"
 )
 # Names that the emitter gives itself.
-_OWN = _words("work step count state carry i j k item_begin item_end item_shift item_times left")
+_EMITTED = _words("work step count state carry i j k item_begin item_end item_shift item_times left")
 _MACROS = _words(
     "linux unix i386 NULL NAN INFINITY EOF errno assert HUGE_VAL DOMAIN OVERFLOW UNDERFLOW SING PLOSS TLOSS main "
     "threadIdx blockIdx blockDim gridDim warpSize"
@@ -49,7 +49,7 @@ def identifier(name: str, taken: Iterable[str] = ()) -> str:
         word = f"x{word}"
     used = taken if isinstance(taken, Set) else set(taken)
     # `x_12` is the pattern of the values inside functions.
-    if word in _KEYWORDS | _OWN | _MACROS | _CALLED | _with_suffix(_CALLED) or re.fullmatch(r"[a-z]_\d+", word):
+    if word in _KEYWORDS | _EMITTED | _MACROS | _CALLED | _with_suffix(_CALLED) or re.fullmatch(r"[a-z]_\d+", word):
         word += "_"
     plain, number = word, 2
     while word in used:

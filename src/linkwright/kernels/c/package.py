@@ -53,12 +53,12 @@ def package_text(program: Program, name: str, precision: str, notes: Sequence[st
 
 class _Package(Lowering):
     def arguments(self, role: Role) -> tuple[Argument, ...]:
-        found = []
+        arrays = []
         for k in self.program.with_role(role):
             buffer, name = self.program.buffers[k], self.names[k]
             # An array of no numbers has a size of 1 in prototypes, since C has no empty arrays.
-            found.append(Argument(name, buffer.name, buffer.shape, buffer.size, f"{self.name.upper()}_SIZE_{name}"))
-        return tuple(found)
+            arrays.append(Argument(name, buffer.name, buffer.shape, buffer.size, f"{self.name.upper()}_SIZE_{name}"))
+        return tuple(arrays)
 
     def files(self, notes: Sequence[str]) -> PackageText:
         driver = self.driver(self.name)

@@ -109,7 +109,7 @@ class Lowering:
         self.tables: dict[Table, int] = {}
         self.functions: list[str] = []
         self.outside: dict[str, Outside] = {}
-        self._made: dict[tuple[Case, bool, bool], list[Function]] = {}
+        self._case_functions: dict[tuple[Case, bool, bool], list[Function]] = {}
 
     def _buffer_names(self) -> list[str]:
         taken = {self.name}
@@ -140,7 +140,7 @@ class Lowering:
         """Whether outputs may overlap inputs or each other: they are stored in order, after all is read."""
         return case.overlaps()
 
-    def given(self, f: Function, what: str, number: int, kind: str) -> str:
+    def from_caller(self, f: Function, what: str, number: int, kind: str) -> str:
         """The name of something that the caller gives; the function takes it as a parameter."""
         name = f"{self.name}_{what}{number}"
         self.outside[name] = Outside(what, number, kind)
@@ -151,12 +151,12 @@ class Lowering:
         data = self.program.buffers[buffer].data
         assert data is not None
         if self.dialect.outside:
-            return self.given(f, "data", buffer, f"const {self.dialect.real} *")
+            return self.from_caller(f, "data", buffer, f"const {self.dialect.real} *")
         return self._constant(f"data{buffer}", data.reshape(-1).tolist())
 
     def column(self, column: int, f: Function) -> str:
         if self.dialect.outside:
-            return self.given(f, "column", column, "const int *")
+            return self.from_caller(f, "column", column, "const int *")
         name = f"{self.name}_column{column}"
         if name not in self.constants:
             entries = [str(x) for x in self.program.columns[column].tolist()]
@@ -188,14 +188,14 @@ class Lowering:
     def run(self, case: Case, driver: Function, *, moving: bool, walking: bool = False) -> list[str]:
         """The calls that run a case; its functions are written at its first use."""
         key = (case, moving, walking)
-        if key not in self._made:
-            name = f"{self.name}_f{len(self._made)}"
-            self._made[key] = case_functions(self, case, name, moving=moving, walking=walking)
+        if key not in self._case_functions:
+            name = f"{self.name}_f{len(self._case_functions)}"
+            self._case_functions[key] = case_functions(self, case, name, moving=moving, walking=walking)
             # Inlined again, the pieces would be the one long function that they are cut from.
-            head = f"{self.name}_APART" if len(self._made[key]) > 1 else self.dialect.static
-            self.functions.extend(f.text(head) for f in self._made[key] if f.lines)
+            head = f"{self.name}_APART" if len(self._case_functions[key]) > 1 else self.dialect.static
+            self.functions.extend(f.text(head) for f in self._case_functions[key] if f.lines)
         calls = []
-        for function in self._made[key]:
+        for function in self._case_functions[key]:
             if function.lines:
                 for buffer, write in function.written.items():
                     driver.buffer(buffer, write)
@@ -262,13 +262,13 @@ class Lowering:
     def more_parameters(self) -> list[str]:
         """What a kernel takes besides arrays of states: the work of all threads, data and columns."""
         work = [f"{self.dialect.real} *__restrict__ work"] if self.step else []
-        return work + [f"{given.kind}__restrict__ {name}" for name, given in self.outside.items()]
+        return work + [f"{outside.kind}__restrict__ {name}" for name, outside in self.outside.items()]
 
-    def _header(self, rest: Sequence[str]) -> str:
+    def _header(self, notes: Sequence[str]) -> str:
         lines = [f"{comment(self.program.name)}, written by Linkwright"]
         for word, buffers in (("in: ", self.program.with_role("input")), ("out:", self.program.with_role("output"))):
             lines.append(f"{word}  {self._shapes((self.names[k], self.program.buffers[k]) for k in buffers)}")
-        lines += rest
+        lines += notes
         return "\n".join([f"/* {lines[0]}", *(f" * {line}" for line in lines[1:]), " */"])
 
     def c_file(self) -> str:
@@ -311,12 +311,12 @@ class Lowering:
             *(f"    {line}" for line in (*self.local_work(driver), self.call(driver, places))),
             "}",
         ]
-        rest = ["One thread a state; arrays are (count, n), row-major; outputs must not overlap inputs."]
+        notes = ["One thread a state; arrays are (count, n), row-major; outputs must not overlap inputs."]
         if self.step:
-            rest.insert(0, f"work: {size} numbers a state, {size} * count in all")
-        return self.cuda_whole(rest, [driver.text(self.dialect.static), "\n".join(kernel)])
+            notes.insert(0, f"work: {size} numbers a state, {size} * count in all")
+        return self.cuda_whole(notes, [driver.text(self.dialect.static), "\n".join(kernel)])
 
-    def cuda_whole(self, rest: Sequence[str], parts: Sequence[str]) -> str:
+    def cuda_whole(self, notes: Sequence[str], parts: Sequence[str]) -> str:
         """The file of these parts; `rest` ends its heading."""
         body = self.parts_text(parts)
         odd = [
@@ -324,7 +324,7 @@ class Lowering:
             for word, bits in (("INFINITY", "0x7f800000"), ("NAN", "0x7fffffff"))
             if word in body
         ]
-        return "\n".join([self._header(rest), *odd, "", body])
+        return "\n".join([self._header(notes), *odd, "", body])
 
 
 __all__ = ["Dialect", "Lowering", "c_dialect", "c_text", "cuda_text", "cuda_work_size", "function_name", "work_size"]

@@ -49,5 +49,5 @@ class _Room(PartialVisitor[tuple[int, int]]):
 
     def solve(self, solve: Solve) -> tuple[int, int]:
         """A solver works on the matrix, the right sides and, for least norm, the solution."""
-        own = solve.columns * solve.right if solve.method == "least-norm" else 0
-        return 0, solve.rows * (solve.columns + solve.right) + own
+        solution = solve.columns * solve.right if solve.method == "least-norm" else 0
+        return 0, solve.rows * (solve.columns + solve.right) + solution

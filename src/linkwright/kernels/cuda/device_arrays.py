@@ -37,8 +37,8 @@ def gpu() -> str:
     """What there is to compute on, in words; where there is nothing, an error that says what to do."""
     cp = cupy()
     try:
-        found = cp.cuda.runtime.getDeviceCount()
-        names = [cp.cuda.runtime.getDeviceProperties(k)["name"].decode() for k in range(found)]
+        count = cp.cuda.runtime.getDeviceCount()
+        names = [cp.cuda.runtime.getDeviceProperties(k)["name"].decode() for k in range(count)]
         room = cp.cuda.runtime.memGetInfo()[0] / 2**30
     except Exception as error:
         raise KernelError(
@@ -64,18 +64,18 @@ def taken(value: Any) -> Given:
         return Given(_from_jax(value), False)
     if kind == "torch":
         value = value.detach()  # a tensor with gradients does not tell where it is
-    told = value.__cuda_array_interface__
-    if told.get("mask") is not None:
+    interface = value.__cuda_array_interface__
+    if interface.get("mask") is not None:
         raise KernelError("an array on the GPU has a mask; give one without")
-    address, fixed = told["data"]
-    shape, dtype, strides = tuple(told["shape"]), np.dtype(told["typestr"]), told.get("strides")
+    address, fixed = interface["data"]
+    shape, dtype, strides = tuple(interface["shape"]), np.dtype(interface["typestr"]), interface.get("strides")
     if math.prod(shape) == 0:
         return Given(cp.empty(shape, dtype), not fixed)
     lengths = [n * abs(s) for n, s in zip(shape, strides, strict=True)] if strides else [dtype.itemsize]
     size = max(lengths, default=dtype.itemsize) if strides else math.prod(shape) * dtype.itemsize
     memory = cp.cuda.MemoryPointer(cp.cuda.UnownedMemory(address, size, value), 0)
     array = cp.ndarray(shape, dtype, memory, strides)
-    _wait_for(told.get("stream"), array)
+    _wait_for(interface.get("stream"), array)
     return Given(array, not fixed)
 
 
@@ -149,15 +149,15 @@ def module(source: str) -> Any:
     return cupy().RawModule(code=source)
 
 
-def uploaded(program: Program, given: Sequence[Outside], precision: str) -> list[Any]:
+def uploaded(program: Program, outside: Sequence[Outside], precision: str) -> list[Any]:
     """The data and columns that a kernel asks for, on the current device."""
     cp = cupy()
-    found = []
-    for what, number, _ in given:
+    arrays = []
+    for what, number, _ in outside:
         if what == "column":
-            found.append(cp.asarray(program.columns[number]))
+            arrays.append(cp.asarray(program.columns[number]))
         else:
             data = program.buffers[number].data
             assert data is not None
-            found.append(cp.asarray(data.reshape(-1).astype(precision)))
-    return found
+            arrays.append(cp.asarray(data.reshape(-1).astype(precision)))
+    return arrays

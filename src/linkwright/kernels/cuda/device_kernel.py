@@ -23,7 +23,7 @@ from linkwright.kernels.arguments import (
     check_count,
     check_out,
     common_lead,
-    given_outputs,
+    output_arrays,
     wrong_dtype,
     wrong_out,
     wrong_shape,
@@ -48,7 +48,7 @@ class DeviceKernel:
         self.signature, self.program = signature, program
         self._by_items = by_items
         self._lock = Lock()
-        self._made: dict[tuple[bool, str, int], _StatesKernel | ItemsKernel] = {}
+        self._kernels: dict[tuple[bool, str, int], _StatesKernel | ItemsKernel] = {}
 
     def __call__(self, arrays: Sequence[Any], out: Any = None) -> Any:
         """The outputs for inputs (..., *shape), at least one of them on a GPU."""
@@ -88,20 +88,20 @@ class DeviceKernel:
     def _inputs(self, arrays: Sequence[Any], home: Home) -> tuple[list[Any], str]:
         """The inputs as arrays of one precision on one device; single numbers may come from outside."""
         s, cp = self.signature, cupy()
-        found = [home.array(array) if on_device(array) else None for array in arrays]
-        leader, chief = next((a, port) for a, port in zip(found, s.inputs, strict=True) if a is not None)
+        on_gpu = [home.array(array) if on_device(array) else None for array in arrays]
+        leader, chief = next((a, port) for a, port in zip(on_gpu, s.inputs, strict=True) if a is not None)
         precision, device = str(leader.dtype), leader.device.id
         inputs: list[Any] = []
-        for array, given, port in zip(found, arrays, s.inputs, strict=True):
+        for array, argument, port in zip(on_gpu, arrays, s.inputs, strict=True):
             if array is None:
-                if np.ndim(given):
+                if np.ndim(argument):
                     hint = home.hint.format(name=port.name, device=home.device)
                     raise DtypeError(
                         f"{s.name}: {port.name} is not on the GPU and {chief.name} is: give {hint}",
-                        given=type(given).__name__,
+                        given=type(argument).__name__,
                         wanted=f"{precision} on the GPU",
                     )
-                array = cp.full((), float(given), precision)
+                array = cp.full((), float(argument), precision)
             if str(array.dtype) not in _PRECISIONS:
                 raise wrong_dtype(s.name, port.name, array.dtype, "float64 or float32")
             if str(array.dtype) != precision:
@@ -119,10 +119,10 @@ class DeviceKernel:
     ) -> tuple[list[Any], list[Any], list[Any]]:
         """The arrays to compute into, those that take the results, and what the caller gave."""
         s, cp = self.signature, cupy()
-        given = given_outputs(s, out)
+        arguments = output_arrays(s, out)
         targets: list[Any] = []
         places: list[Any] = []
-        for array, port in zip(given, s.outputs, strict=True):
+        for array, port in zip(arguments, s.outputs, strict=True):
             if not on_device(array):
                 raise wrong_out(s, port, array, precision, device)
             place, writable = taken(array)
@@ -132,7 +132,7 @@ class DeviceKernel:
             plain = place.flags.c_contiguous and apart(place, (*inputs, *places))
             targets.append(place if plain else cp.empty(place.shape, precision))
             places.append(place)
-        return targets, places, given
+        return targets, places, arguments
 
     def _kernel(self, lead: Shape, precision: str, device: int) -> _StatesKernel | ItemsKernel:
         """The kernel for the current device, compiled at its first use."""
@@ -140,17 +140,17 @@ class DeviceKernel:
             self._by_items = suits(self.program)
         items = lead == () and self._by_items
         key = (items, precision, device)
-        found = self._made.get(key)
-        if found is None:
+        kernel = self._kernels.get(key)
+        if kernel is None:
             with self._lock:
-                found = self._made.get(key)
-                if found is None:
-                    found = self._made[key] = (
+                kernel = self._kernels.get(key)
+                if kernel is None:
+                    kernel = self._kernels[key] = (
                         ItemsKernel(self.program, precision)
                         if items
                         else _StatesKernel(self.signature, self.program, precision)
                     )
-        return found
+        return kernel
 
 
 class ItemKernel:
@@ -171,15 +171,15 @@ class _StatesKernel:
         text = states_text(program, precision)
         self.signature, self.precision, self.work = signature, precision, text.work
         self.function = module(text.source).get_function(text.name)
-        self.tables = uploaded(program, text.given, precision)
+        self.tables = uploaded(program, text.outside, precision)
 
     def __call__(self, inputs: Sequence[Any], leads: Sequence[Shape], targets: Sequence[Any], lead: Shape) -> None:
         """Compute all states of the batch shape `lead` into contiguous targets."""
         s, cp, batch = self.signature, cupy(), math.prod(lead)
         arrays, steps = [], []
-        for array, own, port in zip(inputs, leads, s.inputs, strict=True):
+        for array, batch_shape, port in zip(inputs, leads, s.inputs, strict=True):
             step = step_of(array, port.shape)
-            if step is None or (own != lead and math.prod(own) != 1):
+            if step is None or (batch_shape != lead and math.prod(batch_shape) != 1):
                 array = cp.ascontiguousarray(cp.broadcast_to(array, lead + port.shape))
                 step = port.size
             arrays.append(array)

@@ -62,7 +62,7 @@ class TorchHome(Home):
         self.where = leader.device
         self.device = int(leader.device.index or 0)
         self._stack = ExitStack()
-        self._made: dict[int, Any] = {}
+        self._tensors: dict[int, Any] = {}
 
     def __enter__(self) -> Home:
         cp = cupy()
@@ -77,12 +77,12 @@ class TorchHome(Home):
         except RuntimeError as error:  # PyTorch's error of a full device is one of these
             raise MemoryError(str(error)) from error
         array = taken(tensor).array
-        self._made[id(array)] = (tensor, array)
+        self._tensors[id(array)] = (tensor, array)
         return array
 
     def back(self, array: Any) -> Any:
-        found = self._made.get(id(array))
-        return self.torch.from_dlpack(array) if found is None else found[0]
+        pair = self._tensors.get(id(array))
+        return self.torch.from_dlpack(array) if pair is None else pair[0]
 
     def turned(self, array: Any) -> Any:
         return array.movedim(0, 1)
@@ -123,6 +123,6 @@ def full(home: Home, what: str, error: MemoryError) -> KernelError:
     with suppress(Exception):  # the device may be too full even to say so
         free = f" ({cupy().cuda.runtime.memGetInfo()[0] / 2**30:.3g} GiB are free)"
     text = f"GPU {home.device} has no room for {what}{free}: give fewer states at a time, or float32"
-    made = KernelError(text)
-    made.__cause__ = error
-    return made
+    failure = KernelError(text)
+    failure.__cause__ = error
+    return failure

@@ -109,13 +109,13 @@ class _Items(Lowering, PartialVisitor[Iterator[Launch] | None]):
 
     def run(self, case: Case, driver: Function, *, moving: bool, walking: bool = False) -> list[str]:
         calls = super().run(case, driver, moving=moving, walking=walking)
-        for function in self._made[case, moving, walking]:
+        for function in self._case_functions[case, moving, walking]:
             if isinstance(function, _ItemFunction) and isinstance(driver, _ItemFunction):
                 driver.read |= function.read
         return calls
 
     def rows(self, buffer: int, f: Function) -> str:
-        return self.given(f, "rows", buffer, f"{self.dialect.index} ")
+        return self.from_caller(f, "rows", buffer, f"{self.dialect.index} ")
 
     # -- the launches ----------------------------------------------------------------------------------
     def lowered(self) -> ItemsText:
@@ -133,9 +133,9 @@ class _Items(Lowering, PartialVisitor[Iterator[Launch] | None]):
         zero = cleared(self.program, self.transposed)
         return ItemsText(source, self.kernels, tuple(self.launches), self.transposed, rows, zero)
 
-    def _header(self, rest: Sequence[str]) -> str:
+    def _header(self, notes: Sequence[str]) -> str:
         """Without shapes: mechanisms of different lengths share their text, and what is compiled from it."""
-        return f"/* {self.name}, written by Linkwright. {' '.join(rest)} */"
+        return f"/* {self.name}, written by Linkwright. {' '.join(notes)} */"
 
     def other(self, statement: Statement) -> None:
         return None
@@ -255,10 +255,10 @@ class _Items(Lowering, PartialVisitor[Iterator[Launch] | None]):
         f.uses -= {"i"}
         local = [f"{real} work[{self.layout.size}];"] if "work" in f.uses else []
         f.uses -= {"work"}
-        given = f.arguments()
-        taken = [f"{kind}__restrict__ {name}" if "*" in kind else f"{kind}{name}" for kind, name, _ in given]
+        arguments = f.arguments()
+        taken = [f"{kind}__restrict__ {name}" if "*" in kind else f"{kind}{name}" for kind, name, _ in arguments]
         taken += [f"{index} {name}" for name in ("item_begin", "item_end", "item_shift", "item_times")]
-        self.kernels[f.name] = tuple(argument for _, _, argument in given)
+        self.kernels[f.name] = tuple(argument for _, _, argument in arguments)
         lines = [
             f"{index} i = item_begin + ({index})blockIdx.x * {BLOCK} + threadIdx.x;",
             "(void)item_shift;",
@@ -312,15 +312,15 @@ class _ItemFunction(Function):
     def arguments(self) -> list[tuple[str, str, Argument]]:
         """(type, name, what it is) of what must be passed."""
         real, low = self.low.dialect.real, self.low
-        found = [(f"const {real} *", f"r_{k}", Argument("buffer", k)) for k in sorted(self.read)]
+        parameters = [(f"const {real} *", f"r_{k}", Argument("buffer", k)) for k in sorted(self.read)]
         for k, write in sorted(self.written.items()):
-            found.append((f"{'' if write else 'const '}{real} *", low.names[k], Argument("buffer", k)))
-        for name, given in low.outside.items():
+            parameters.append((f"{'' if write else 'const '}{real} *", low.names[k], Argument("buffer", k)))
+        for name, outside in low.outside.items():
             if name in self.uses:
-                found.append((given.kind, name, Argument(given.what, given.number)))
-        return found
+                parameters.append((outside.kind, name, Argument(outside.what, outside.number)))
+        return parameters
 
     def parameters(self) -> list[tuple[str, str]]:
-        own = [(kind, name) for kind, name, _ in self.arguments()]
-        own += [(f"{self.low.dialect.real} *", "work")] if "work" in self.uses else []
-        return own + [(f"{self.low.dialect.index} ", index) for index in "ij" if index in self.uses]
+        pairs = [(kind, name) for kind, name, _ in self.arguments()]
+        pairs += [(f"{self.low.dialect.real} *", "work")] if "work" in self.uses else []
+        return pairs + [(f"{self.low.dialect.index} ", index) for index in "ij" if index in self.uses]

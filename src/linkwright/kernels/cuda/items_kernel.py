@@ -43,7 +43,7 @@ class ItemsKernel:
         self.memory = self._memory()
         self.ports = program.with_role("input", "output")
         self._lock = Lock()
-        self._own: Any = None
+        self._own_graph: Any = None
         self._graphs: OrderedDict[Key, Any] = OrderedDict()
         self._seen: OrderedDict[Key, None] = OrderedDict()
         self._done = cupy().cuda.Event(disable_timing=True)
@@ -51,14 +51,14 @@ class ItemsKernel:
 
     def _memory(self) -> dict[int, Any]:
         """The buffers as they lie on the device, data in place."""
-        found = {}
+        memory = {}
         for k, buffer in enumerate(self.program.buffers):
             if buffer.data is not None:
-                found[k] = cupy().asarray(laid_out(self.text, k, buffer.data.reshape(-1)).astype(self.precision))
+                memory[k] = cupy().asarray(laid_out(self.text, k, buffer.data.reshape(-1)).astype(self.precision))
             else:
                 size = self.text.rows[k] * self.text.transposed[k] if k in self.text.rows else buffer.size
-                found[k] = cupy().zeros(size, self.precision)
-        return found
+                memory[k] = cupy().zeros(size, self.precision)
+        return memory
 
     def __call__(self, inputs: Sequence[Any], leads: Sequence[Shape], targets: Sequence[Any], lead: Shape) -> None:
         """Compute one state into contiguous targets."""
@@ -96,19 +96,19 @@ class ItemsKernel:
 
     def _through_own(self, arrays: Sequence[Any], inputs: int, stream: Any) -> None:
         """Copy the inputs in, run on the kernel's own arrays, copy the outputs out."""
-        if self._own is None:
-            self._own = self._captured(self.memory)
+        if self._own_graph is None:
+            self._own_graph = self._captured(self.memory)
         for place, (k, array) in enumerate(zip(self.ports, arrays, strict=True)):
             if place == inputs:
-                self._own.launch(stream)
+                self._own_graph.launch(stream)
             if array.size:
-                own = self.memory[k].reshape(array.shape)
+                place_in_memory = self.memory[k].reshape(array.shape)
                 if place < inputs:
-                    own[...] = array
+                    place_in_memory[...] = array
                 else:
-                    array[...] = own
+                    array[...] = place_in_memory
         if len(arrays) == inputs:
-            self._own.launch(stream)
+            self._own_graph.launch(stream)
 
     def _captured(self, arrays: Mapping[int, Any]) -> Any:
         """All launches as one graph, over these arrays and the rest of the kernel's own."""
@@ -131,14 +131,14 @@ class ItemsKernel:
 
     def _start(self, memory: Mapping[int, Any], name: str, begin: int, end: int, shift: int, times: int) -> None:
         """Launch a function in the current stream."""
-        given: list[Any] = []
+        arguments: list[Any] = []
         for what, number in self.text.functions[name]:
             if what == "rows":
-                given.append(np.int64(self.text.rows[number]))
+                arguments.append(np.int64(self.text.rows[number]))
             else:
-                given.append(self.columns[number] if what == "column" else memory[number])
-        given += map(np.int64, (begin, end, shift, times))
-        self.functions[name]((max(1, -(-(end - begin) // BLOCK)),), (BLOCK,), tuple(given))
+                arguments.append(self.columns[number] if what == "column" else memory[number])
+        arguments += map(np.int64, (begin, end, shift, times))
+        self.functions[name]((max(1, -(-(end - begin) // BLOCK)),), (BLOCK,), tuple(arguments))
 
 
 def laid_out(text: ItemsText, buffer: int, values: Any) -> Any:

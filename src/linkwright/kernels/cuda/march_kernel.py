@@ -32,14 +32,14 @@ class MarchKernel:
         text = march_text(program, precision)
         self.program, self.precision, self.work = program, precision, text.work
         self.function = module(text.source).get_function(text.name)
-        self.tables = uploaded(program, text.given, precision)
+        self.tables = uploaded(program, text.outside, precision)
         self.sizes = [b.size for b in program.outputs]
 
     def __call__(
         self,
         inputs: Sequence[Walked],
         last: Sequence[Any],
-        kept: Sequence[Walked | None],
+        samples: Sequence[Walked | None],
         count: int,
         calls: int,
         every: int,
@@ -47,12 +47,12 @@ class MarchKernel:
         """`calls` calls for each of `count` states; `last` may be the arrays that the states come from."""
         piece, room = pieces(self.work, self.precision, count, BLOCK)
         steps = [x.state for x in inputs] + [x.row for x in inputs]
-        steps += [0 if x is None else x.state for x in kept] + [0 if x is None else x.row for x in kept]
+        steps += [0 if x is None else x.state for x in samples] + [0 if x is None else x.row for x in samples]
         block = BLOCK // 2 if count <= _FEW else BLOCK
         for begin in range(0, count, piece):
             here = min(piece, count - begin)
-            given = [x.address(begin) for x in inputs]
-            given += [Walked(x, n).address(begin) for x, n in zip(last, self.sizes, strict=True)]
-            given += [np.uint64(0) if x is None else x.address(begin) for x in kept]
-            whole = (*given, *room, *self.tables, *map(np.int64, (*steps, here, calls, every)))
+            addresses = [x.address(begin) for x in inputs]
+            addresses += [Walked(x, n).address(begin) for x, n in zip(last, self.sizes, strict=True)]
+            addresses += [np.uint64(0) if x is None else x.address(begin) for x in samples]
+            whole = (*addresses, *room, *self.tables, *map(np.int64, (*steps, here, calls, every)))
             self.function((-(-here // block),), (block,), whole)

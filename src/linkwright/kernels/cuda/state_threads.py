@@ -20,12 +20,12 @@ _SHORT = 3000  # operations
 
 @dataclass(frozen=True)
 class StatesText:
-    """A kernel `name(inputs, outputs, work if any, given, steps of the inputs, count)` in blocks of `BLOCK`."""
+    """A kernel `name(inputs, outputs, work if any, outside, steps of the inputs, count)` in blocks of `BLOCK`."""
 
     source: str
     name: str
     work: int  # numbers of work a state, interleaved over the states
-    given: tuple[Outside, ...]
+    outside: tuple[Outside, ...]
 
 
 def states_text(program: Program, precision: str) -> StatesText:

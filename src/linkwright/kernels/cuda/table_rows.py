@@ -152,8 +152,8 @@ def item_by_item(program: Program, case: Case, begin: int, end: int, times: int,
         if any(np.any(owner[places] != lane) for places in written):
             return False
         for o in (o for o in inputs if o.buffer == buffer):
-            found = owner[starts(program.columns, o, items) // wide]
-            if np.any((found >= 0) & (found != lane)):
+            writers = owner[starts(program.columns, o, items) // wide]
+            if np.any((writers >= 0) & (writers != lane)):
                 return False
     return True
 

@@ -97,7 +97,7 @@ def to_jax(program: Program) -> Callable[..., Any]:
                 given=len(arrays),
                 wanted=len(program.inputs),
             )
-        given = []
+        operands = []
         for array, buffer in zip(arrays, program.inputs, strict=True):
             if jnp.shape(array) != buffer.shape:
                 raise ShapeError(
@@ -105,9 +105,9 @@ def to_jax(program: Program) -> Callable[..., Any]:
                     given=jnp.shape(array),
                     wanted=buffer.shape,
                 )
-            given.append(jnp.asarray(array))
-        dtype = jnp.result_type(float, *given)
-        results = JaxInterpreter(program, jax, dtype).run([x.astype(dtype).reshape(-1) for x in given])
+            operands.append(jnp.asarray(array))
+        dtype = jnp.result_type(float, *operands)
+        results = JaxInterpreter(program, jax, dtype).run([x.astype(dtype).reshape(-1) for x in operands])
         shaped = tuple(x.reshape(b.shape) for x, b in zip(results, program.outputs, strict=True))
         return shaped[0] if single else shaped
 
@@ -132,8 +132,8 @@ def _bounded(program: Program, what: str) -> None:
 
 
 def _matrix_shape(buffer: Buffer) -> tuple[int, int]:
-    rows, *rest = buffer.shape or (1,)
-    return rows, int(np.prod(rest, dtype=np.int64))
+    rows, *others = buffer.shape or (1,)
+    return rows, int(np.prod(others, dtype=np.int64))
 
 
 def _symbol_names(program: Program) -> list[list[str]]:

@@ -54,8 +54,8 @@ class JaxInterpreter(Interpreter):
     def evaluate(self, block: Block, inputs: list[Any]) -> list[Any]:
         if len(block) <= (self.long if self.jax.default_backend() == "cpu" else self.long_on_gpu):
             return super().evaluate(block, inputs)
-        given = self.array([*block.constants.tolist(), *inputs])
-        values = self.np.concatenate([given, self.np.zeros(len(block), self.dtype)])
+        leaves = self.array([*block.constants.tolist(), *inputs])
+        values = self.np.concatenate([leaves, self.np.zeros(len(block), self.dtype)])
         rows = block.rows()
         # Each table is an operation of its own.
         kinds = sorted({(op, b if op == O.TABLE else 0) for op, _, b, _ in rows})
@@ -121,22 +121,22 @@ class JaxInterpreter(Interpreter):
     # -- loops -----------------------------------------------------------------------------------------
     def rolled(self, buffers: Iterable[int], steps: int, body: Callable[[Any], None]) -> None:
         """body(n) for n = 0..steps−1 as one loop that carries the buffers written and the walk's carry."""
-        kept = sorted(buffers)
+        carried = sorted(buffers)
 
         def once(n: Any, state: Any) -> Any:
-            self.restore(kept, state)
+            self.restore(carried, state)
             body(n)
-            return self.state(kept)
+            return self.state(carried)
 
-        state = self.state(kept)
-        self.restore(kept, self.lax.fori_loop(0, steps, once, state))
+        state = self.state(carried)
+        self.restore(carried, self.lax.fori_loop(0, steps, once, state))
 
-    def state(self, kept: list[int]) -> Any:
+    def state(self, buffers: list[int]) -> Any:
         unused = [0.0] * (self.room - len(self.carry))
-        return [self.memory[b] for b in kept], self.array([*self.carry, *unused])
+        return [self.memory[b] for b in buffers], self.array([*self.carry, *unused])
 
-    def restore(self, kept: list[int], state: Any) -> None:
-        for b, values in zip(kept, state[0], strict=True):
+    def restore(self, buffers: list[int], state: Any) -> None:
+        for b, values in zip(buffers, state[0], strict=True):
             self.memory[b] = values
         self.carry = list(state[1])
 
@@ -144,17 +144,17 @@ class JaxInterpreter(Interpreter):
         """Run the branch that `key` names."""
         if len(branches) == 1:
             return branches[0]()
-        kept = sorted(buffers)
+        carried = sorted(buffers)
 
         def branch(run: Callable[[], None]) -> Callable[[Any], Any]:
             def function(state: Any) -> Any:
-                self.restore(kept, state)
+                self.restore(carried, state)
                 run()
-                return self.state(kept)
+                return self.state(carried)
 
             return function
 
-        self.restore(kept, self.lax.switch(key, [branch(run) for run in branches], self.state(kept)))
+        self.restore(carried, self.lax.switch(key, [branch(run) for run in branches], self.state(carried)))
 
     def each(self, s: Each) -> None:
         if s.items <= self.short:
@@ -169,40 +169,40 @@ class JaxInterpreter(Interpreter):
         self.rolled(buffers, s.items, body)
 
     def walk(self, s: Walk) -> None:
-        kinds, found = self.program.kinds(s), []
+        kinds, steps = self.program.kinds(s), []
         for i, ancestors in self.program.walks(s):
-            found.append((kinds[i], i, 0))
-            found.extend((len(s.start) * (1 + kinds[i]) + kinds[j], i, j) for j in ancestors)
-        if len(found) <= self.short:
+            steps.append((kinds[i], i, 0))
+            steps.extend((len(s.start) * (1 + kinds[i]) + kinds[j], i, j) for j in ancestors)
+        if len(steps) <= self.short:
             return super().walk(s)
         cases, buffers = s.cases, written([s])
-        path = self.np.asarray(found)
+        path = self.np.asarray(steps)
         self.room = max(case.outputs[-1].size for case in s.start)
 
         def body(n: Any) -> None:
             key, i, j = path[n]
             self.choose(buffers, key, [lambda case=case: self.case(case, i, j) for case in cases])  # type: ignore[misc]
 
-        self.rolled(buffers, len(found), body)
+        self.rolled(buffers, len(steps), body)
         self.room, self.carry = 0, []
 
     def loop(self, s: Loop) -> None:
         if s.count <= 0:
             return
-        kept = sorted(written([s]))
+        carried = sorted(written([s]))
 
         def once(_: Any, state: Any) -> Any:
             active, values = state
 
             def run(values: Any) -> Any:
-                self.restore(kept, values)
+                self.restore(carried, values)
                 self.round(s)
                 going = self.np.asarray(True) if s.done is None else self.read(s.done)[0] == 0
-                return going, self.state(kept)
+                return going, self.state(carried)
 
             if s.done is None:
                 return run(values)
             return self.lax.cond(active, run, lambda values: (active, values), values)
 
-        _, values = self.lax.fori_loop(0, s.count, once, (self.np.asarray(True), self.state(kept)))
-        self.restore(kept, values)
+        _, values = self.lax.fori_loop(0, s.count, once, (self.np.asarray(True), self.state(carried)))
+        self.restore(carried, values)

@@ -91,8 +91,8 @@ def tables_text(tables: Sequence[Table], suffix: str = "") -> list[str]:
 
 
 def _tuple(entries: Iterable[str]) -> str:
-    found = list(entries)
-    return f"({', '.join(found)}{',' if len(found) == 1 else ''})"
+    texts = list(entries)
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
 
 #: A piecewise cubic: the piece by bisection, the end pieces go on outside. {where}: how the library chooses.

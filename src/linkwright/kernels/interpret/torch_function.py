@@ -29,8 +29,8 @@ def answer(kernel: Kernel, arrays: Sequence[Any], out: Any) -> Any:
         raise KernelError(
             f"{kernel.signature.name}: out= cannot take what gradients go through; leave it away or use torch.no_grad()"
         )
-    found = _function().apply(kernel, *arrays)
-    return found[0] if kernel.signature.single else found
+    outputs = _function().apply(kernel, *arrays)
+    return outputs[0] if kernel.signature.single else outputs
 
 
 @cache
@@ -46,8 +46,8 @@ def _function() -> Any:
             ctx.places = [k for k, a in enumerate(arrays) if isinstance(a, torch.Tensor)]
             ctx.others = [None if isinstance(a, torch.Tensor) else a for a in arrays]
             ctx.save_for_backward(*(arrays[k] for k in ctx.places))
-            found = kernel(*arrays)  # gradients are off here
-            return found if isinstance(found, tuple) else (found,)
+            outputs = kernel(*arrays)  # gradients are off here
+            return outputs if isinstance(outputs, tuple) else (outputs,)
 
         @staticmethod
         def backward(ctx: Any, *bars: Any) -> Any:
@@ -55,11 +55,11 @@ def _function() -> Any:
             for k, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
                 arrays[k] = tensor
             reverse = ctx.kernel.reverse
-            found = reverse(*arrays, *bars)[len(bars) :]
+            adjoints = reverse(*arrays, *bars)[len(bars) :]
             gradients: list[Any] = [None] * len(arrays)
             for k in ctx.places:
                 if ctx.needs_input_grad[k + 1]:
-                    gradients[k] = found[k].sum_to_size(arrays[k].shape).to(arrays[k].dtype)
+                    gradients[k] = adjoints[k].sum_to_size(arrays[k].shape).to(arrays[k].dtype)
             return (None, *gradients)
 
     return Answer

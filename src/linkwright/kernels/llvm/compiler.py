@@ -51,8 +51,8 @@ def _process() -> ctypes.CDLL | None:
 
 @cache
 def _libm_file() -> ctypes.CDLL | None:
-    found = ctypes.util.find_library("m")
-    return ctypes.CDLL(found) if found else None
+    name = ctypes.util.find_library("m")
+    return ctypes.CDLL(name) if name else None
 
 
 def add_symbols(addresses: dict[str, int], llvm: Any = None) -> None:

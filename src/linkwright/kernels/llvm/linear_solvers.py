@@ -113,13 +113,13 @@ class _Symmetric(_Loops):
         f.repeat(str(n - 1), "-1", eliminate, -1)
 
         def inward(i: str) -> None:
-            factors, own = self._row(self.work, i, n), self._row(out, i, k)
-            before(i, lambda j: self.axpy(self.get(factors, j), own, self._row(out, j, k), k))
-            self.scale(self.get(factors, i), own, k)
+            factors, row = self._row(self.work, i, n), self._row(out, i, k)
+            before(i, lambda j: self.axpy(self.get(factors, j), row, self._row(out, j, k), k))
+            self.scale(self.get(factors, i), row, k)
 
         def outward(i: str) -> None:
-            factors, own = self._row(self.work, i, n), self._row(out, i, k)
-            before(i, lambda j: self.axpy(self.get(factors, j), self._row(out, j, k), own, k))
+            factors, row = self._row(self.work, i, n), self._row(out, i, k)
+            before(i, lambda j: self.axpy(self.get(factors, j), self._row(out, j, k), row, k))
 
         f.repeat(str(n - 1), "-1", inward, -1)
         f.repeat("0", str(n), outward)
@@ -132,7 +132,7 @@ class _Symmetric(_Loops):
         """
         lanes, kind = (self.low.pack, vector(self.low.pack)) if self.width == 1 else (1, self.low.type)
         step = lanes * self.width
-        chunks, rest = divmod(k, lanes)
+        chunks, single = divmod(k, lanes)
 
         def flat(starts: Sequence[str], first: int, count: int) -> None:
             for c in range(first, first + count):
@@ -147,7 +147,7 @@ class _Symmetric(_Loops):
 
             self.f.repeat("0", str(grouped * step), group, _GROUP * step)
         flat(rows, grouped, chunks - grouped)
-        for c in range(chunks * lanes, chunks * lanes + rest):
+        for c in range(chunks * lanes, chunks * lanes + single):
             one([self.f.op(f"getelementptr double, ptr {r}, i64 {c}") for r in rows], "double", 1)
 
     def _spreads(self, factor: str) -> dict[int, str]:

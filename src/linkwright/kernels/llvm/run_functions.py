@@ -31,10 +31,10 @@ _USUAL = "ptr %ptrs, ptr %scratch, ptr %constants"
 
 def runs_text(low: Lowering, each: Each, name: str) -> list[str]:
     """Emit the functions of a scan in runs; the name to call."""
-    kept: dict[Case, list[tuple[str, int]]] = {}
+    parts: dict[Case, list[tuple[str, int]]] = {}
     for case in each.cases:
-        if case not in kept:
-            kept[case] = [(_part(low, case, f"{name}_case{len(kept)}_by{w}", w), w) for w in _widths(low, case)]
+        if case not in parts:
+            parts[case] = [(_part(low, case, f"{name}_case{len(parts)}_by{w}", w), w) for w in _widths(low, case)]
     low.helper("barrier", barrier_text)
     f = low.open(f"{name}_team", _TEAM)
     assert each.runs is not None
@@ -63,11 +63,11 @@ def runs_text(low: Lowering, each: Each, name: str) -> list[str]:
 
         def call(case: Case) -> None:
             start = low_end
-            for part, width in kept[case]:
+            for part, width in parts[case]:
                 f.line(f"call void @{part}({_USUAL}, i64 {start}, i64 {high_end})")
-                if width > 1 and len(kept[case]) > 1:
-                    rest = f.op(f"srem i64 {f.op(f'sub i64 {high_end}, {start}')}, {width}")
-                    start = f.op(f"sub i64 {high_end}, {rest}")
+                if width > 1 and len(parts[case]) > 1:
+                    left = f.op(f"srem i64 {f.op(f'sub i64 {high_end}, {start}')}, {width}")
+                    start = f.op(f"sub i64 {high_end}, {left}")
 
         f.switch(key, each.cases, call)
         # The others wait before and after a shared run.

@@ -76,10 +76,10 @@ class Plan:
         before, angles = self.early
         front = before + [p for a in angles for p in self.pairs[a] if p is not None]
         moved = set(front)
-        rest = [k for k in range(len(self.rows)) if k not in moved]
-        if self.single and len(self.rows) < 2 * SEGMENT and not any(self.rows[k][0] in _CALLS for k in rest):
-            rest = self._by_urgency(rest)
-        return front + rest
+        others = [k for k in range(len(self.rows)) if k not in moved]
+        if self.single and len(self.rows) < 2 * SEGMENT and not any(self.rows[k][0] in _CALLS for k in others):
+            others = self._by_urgency(others)
+        return front + others
 
     def _by_urgency(self, todo: list[int]) -> list[int]:
         """Operations listed as a processor would begin them that always takes the one with the longest way to go."""
@@ -146,7 +146,7 @@ class Plan:
     @cached_property
     def outputs(self) -> list[list[int]]:
         """For each segment, the outputs that it can leave; constants and inputs are left by the first."""
-        found: list[list[int]] = [[] for _ in self.segments]
+        left: list[list[int]] = [[] for _ in self.segments]
         for n, value in enumerate(self.block.outputs.tolist()):
-            found[-1 if self.late else self.home.get(value, 0)].append(n)
-        return found
+            left[-1 if self.late else self.home.get(value, 0)].append(n)
+        return left

@@ -118,8 +118,8 @@ class Statements:
                 done = f.load(loop.done, "0", "0")
                 still = f.op(f"fcmp oeq {t} {done}, {splat(0.0, width)}")
                 both = f.op(f"and {bit} {mask}, {still}")
-                kept = f.op(f"select {bit} {both}, {t} {splat(1.0, width)}, {t} {splat(0.0, width)}")
-                f.line(f"store {t} {kept}, ptr {flag}")
+                flags = f.op(f"select {bit} {both}, {t} {splat(1.0, width)}, {t} {splat(0.0, width)}")
+                f.line(f"store {t} {flags}, ptr {flag}")
                 if width == 1:
                     some = both
                 else:
