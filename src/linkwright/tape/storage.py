@@ -152,15 +152,14 @@ class _Reader:
         return Program(_expect(header.get("name"), str, "the name"), buffers, blocks, columns, statements, single)
 
     def buffer(self, record: _Record) -> Buffer:
-        name, role = record.text("name"), record.text("role")
-        if role not in ("input", "output", "temporary", "data"):
-            raise Invalid(f"buffer {name!r} has the role {role!r}")
+        name = record.text("name")
+        role = record.one_of("role", ("input", "output", "temporary", "data"), f"buffer {name!r} has the role")
         shape = tuple(_count(n, f"a length of buffer {name!r}") for n in record.items("shape"))
         size = math.prod(shape)
         if len(shape) > 32 or size >= 2**31:
             raise Invalid(f"buffer {name!r} of shape {list(shape)} is too large"[:200])
         data = self.take("numbers", size).reshape(shape) if role == "data" else None
-        return Buffer(name, role, shape, data)  # type: ignore[arg-type]
+        return Buffer(name, role, shape, data)
 
     def block(self, record: _Record) -> Block:
         operations = record.count("operations")
@@ -216,6 +215,13 @@ class _Record:
     def text(self, name: str) -> str:
         return _expect(self.value.get(name), str, f"{name!r} of {self.what}")  # type: ignore[no-any-return]
 
+    def one_of(self, name: str, words: Sequence[str], what: str) -> Any:
+        """One of these words; `what` begins the message for any other."""
+        word = self.text(name)
+        if word not in words:
+            raise Invalid(f"{what} {word!r}")
+        return word
+
     def items(self, name: str) -> list[Any]:
         return _expect(self.value.get(name), list, f"{name!r} of {self.what}")  # type: ignore[no-any-return]
 
@@ -262,15 +268,13 @@ def _case(value: Any) -> Case:
 def _statement(value: Any, depth: int) -> Statement:
     r = _Record(value, "a statement")
     kind = r.text("is")
-    if kind in ("Each", "Walk"):
-        order = r.text("order")
-        if order not in ("outward", "inward", "map")[: 3 if kind == "Each" else 2]:
-            raise Invalid(f"the order of a {'scan' if kind == 'Each' else 'walk'} is {order!r}")
     if kind == "Each":
-        return Each(r.count("items"), r.cases("cases"), order, r.optional("dispatch"), r.optional("runs"))  # type: ignore[arg-type]
+        order = r.one_of("order", ("outward", "inward", "map"), "the order of a scan is")
+        return Each(r.count("items"), r.cases("cases"), order, r.optional("dispatch"), r.optional("runs"))
     if kind == "Walk":
+        order = r.one_of("order", ("outward", "inward"), "the order of a walk is")
         cases = (r.cases("start"), r.cases("step"))
-        return Walk(r.count("items"), r.count("parent"), *cases, r.optional("dispatch"), order)  # type: ignore[arg-type]
+        return Walk(r.count("items"), r.count("parent"), *cases, r.optional("dispatch"), order)
     if kind == "Loop":
         if depth >= _NESTED:
             raise Invalid("its loops are nested too deep")
@@ -283,12 +287,9 @@ def _statement(value: Any, depth: int) -> Statement:
         done = None if r.value.get("done") is None else r.operand("done")
         return Loop(r.count("count"), body, tuple(carry), done)
     if kind == "Solve":
-        method = r.text("method")
-        if method not in ("cholesky", "lu", "least-norm", "ltl"):
-            raise Invalid(f"a system is solved by {method!r}")
+        method = r.one_of("method", ("cholesky", "lu", "least-norm", "ltl"), "a system is solved by")
         operands = (r.operand("matrix"), r.operand("rhs"), r.operand("solution"))
-        sizes = (r.count("rows"), r.count("columns"), r.count("right"))
-        return Solve(method, *operands, *sizes, r.optional("parent"))  # type: ignore[arg-type]
+        return Solve(method, *operands, r.count("rows"), r.count("columns"), r.count("right"), r.optional("parent"))
     if kind == "Zero":
         return Zero(r.operand("target"))
     if kind == "Copy":

@@ -105,9 +105,7 @@ class _Check:
 
     def solve(self, s: Solve) -> None:
         what = f"a system solved by {s.method}"
-        if s.method == "least-norm" and s.rows > s.columns:
-            raise Invalid(f"{what} has {s.rows} rows and {s.columns} columns")
-        if s.method != "least-norm" and s.rows != s.columns:
+        if s.rows > s.columns or (s.method != "least-norm" and s.rows != s.columns):
             raise Invalid(f"{what} has {s.rows} rows and {s.columns} columns")
         self.once(s.matrix, s.rows * s.columns, what)
         self.once(s.rhs, s.rows * s.right, what)

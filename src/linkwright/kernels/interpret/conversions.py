@@ -17,7 +17,7 @@ from linkwright.errors import KernelError, ShapeError
 from linkwright.kernels.c.identifiers import distinct, identifier
 from linkwright.kernels.interpret.interpreter import Interpreter
 from linkwright.kernels.interpret.jax_interpreter import JaxInterpreter
-from linkwright.kernels.spellings import spellings
+from linkwright.kernels.spellings import CASADI_NAMES, SYMPY_NAMES, spellings
 from linkwright.tape import operations as O
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.statements import Loop, Solve
@@ -155,12 +155,10 @@ class _SymPy(Interpreter):
     def __init__(self, program: Program, sympy: Any) -> None:
         super().__init__(program)
         self.sympy = sympy
-        names = {O.SQRT: "sqrt", O.SIN: "sin", O.COS: "cos", O.TAN: "tan", O.ATAN2: "atan2", O.EXP: "exp", O.LOG: "log"}
-        names |= {O.ABS: "Abs", O.SIGN: "sign", O.MIN: "Min", O.MAX: "Max", O.FLOOR: "floor"}
         self.functions = spellings(
             "SymPy",
             _PYTHON
-            | {op: getattr(sympy, name) for op, name in names.items()}
+            | {op: getattr(sympy, name) for op, name in SYMPY_NAMES.items()}
             | {
                 O.LT: lambda a, b: self.truth(sympy.Lt(a, b)),
                 O.LE: lambda a, b: self.truth(sympy.Le(a, b)),
@@ -217,11 +215,8 @@ class _CasADi(Interpreter):
     def __init__(self, program: Program, casadi: Any) -> None:
         super().__init__(program)
         self.casadi = casadi
-        names = {O.SQRT: "sqrt", O.SIN: "sin", O.COS: "cos", O.TAN: "tan", O.ATAN2: "atan2", O.EXP: "exp", O.LOG: "log"}
-        names |= {O.ABS: "fabs", O.SIGN: "sign", O.MIN: "fmin", O.MAX: "fmax", O.FLOOR: "floor", O.WHERE: "if_else"}
-        names |= {O.ADD: "plus", O.SUB: "minus", O.MUL: "times", O.DIV: "rdivide", O.POW: "power"}
-        names |= {O.LT: "lt", O.LE: "le", O.EQ: "eq"}
-        library = {op: getattr(casadi, name) for op, name in names.items()}
+        infix = {O.ADD: "plus", O.SUB: "minus", O.MUL: "times", O.DIV: "rdivide", O.POW: "power"}
+        library = {op: getattr(casadi, name) for op, name in (CASADI_NAMES | infix).items()}
         self.functions = spellings("CasADi", _PYTHON | library | {O.TABLE: self.table})
 
     def solution(self, s: Solve, matrix: list[Any], right: list[Any]) -> list[Any]:

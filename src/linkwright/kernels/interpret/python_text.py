@@ -10,35 +10,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from linkwright.kernels.spellings import spellings
+from linkwright.kernels.spellings import CASADI_NAMES, SYMPY_NAMES, spellings
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.table import Table
 
 _PLAIN = {O.NEG: "-{0}", O.ADD: "{0} + {1}", O.SUB: "{0} - {1}", O.MUL: "{0} * {1}", O.DIV: "{0} / {1}"}
 _PLAIN |= {O.POW: "{0} ** {1}", O.TABLE: "_table({0}, _BREAKS{tables}[{table}], _PIECES{tables}[{table}])"}
-_ONE = {O.SQRT: "sqrt", O.SIN: "sin", O.COS: "cos", O.TAN: "tan", O.EXP: "exp", O.LOG: "log", O.SIGN: "sign"}
-_ONE |= {O.FLOOR: "floor"}
 
 
 def _calls(library: str, names: dict[int, str]) -> dict[int, str]:
-    """Functions of a library of one operand, or of two."""
+    """Calls of a library's functions of one operand, two or three."""
     arguments = ("{0}", "{0}, {1}", "{0}, {1}, {2}")
     return {op: f"{library}.{name}({arguments[O.OPERATIONS[op].arity - 1]})" for op, name in names.items()}
 
 
 #: How each library writes an operation; {0}, {1}, {2} are the operands, {table} the number of a table and {tables} what
 #: the names of the tables' numbers end with.
-CASADI = spellings(
-    "CasADi modules",
-    _PLAIN
-    | _calls("ca", _ONE | {O.ABS: "fabs", O.ATAN2: "atan2", O.MIN: "fmin", O.MAX: "fmax"})
-    | _calls("ca", {O.LT: "lt", O.LE: "le", O.EQ: "eq", O.WHERE: "if_else"}),
-)
+CASADI = spellings("CasADi modules", _PLAIN | _calls("ca", CASADI_NAMES))
 SYMPY = spellings(
     "SymPy modules",
     _PLAIN
-    | _calls("sp", _ONE | {O.ABS: "Abs", O.ATAN2: "atan2", O.MIN: "Min", O.MAX: "Max"})
+    | _calls("sp", SYMPY_NAMES)
     | {
         O.LT: "sp.Piecewise((1, {0} < {1}), (0, True))",
         O.LE: "sp.Piecewise((1, {0} <= {1}), (0, True))",
