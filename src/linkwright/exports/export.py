@@ -56,13 +56,30 @@ def export(
     arduino: bool = False,
     overwrite: bool = False,
 ) -> Exported:
-    """Write a function of a mechanism in another language.
+    """Write a function of a mechanism in another language; nothing that is written needs Linkwright.
 
-    `to` is "c", "cuda", "casadi", "jax" or "sympy". A path that ends in .c, .cu or .py is one file; any other is a
-    folder with the source, a README, a test vector and a test program; nothing there needs Linkwright. `function` is a
-    method of `Mechanism` that has a program, or "step": one Runge–Kutta step of `dt` seconds. Parameters in `free`
-    become an input p. `arduino=True` makes the folder an Arduino library, in float32 unless `precision` says otherwise.
-    A folder that holds other things is refused unless `overwrite=True`.
+    Main arguments:
+        mech_or_path: the mechanism, or the path of a model file.
+        path: a file that ends in .c, .cu or .py as the language does, or a folder, which gets the source, a README, a
+            test vector and a test program.
+        function: a method of `Mechanism` that has a program, or "step", a Runge–Kutta step of order 4.
+        to: "c", "cuda", "casadi", "jax" or "sympy".
+
+    Other arguments:
+        name: of the function in the text; by default that of the function, "time_step" for a step.
+        method, frame, reference, wrenches: as of `Mechanism.program`.
+        free: names of parameters that become the input p.
+        dt: the length of a step, in s.
+        precision: "float64" or "float32", for C and CUDA; by default float64, float32 for Arduino.
+        arduino: makes the folder an Arduino library.
+        overwrite: lets a folder be written that holds other things; they stay.
+
+    Returns an `Exported` with the path, the files' texts and the tolerance of the test. Raises `LinkwrightError` for
+    options that exclude each other and for places that cannot be written, `NameNotFound` for unknown names.
+
+    Example:
+        >>> lw.export(lw.chain(3), "chain.c", "mass_matrix").files.keys()
+        dict_keys(['chain.c'])
     """
     target = Path(path_text("what is exported", path))
     single = check_language(to, precision, arduino, target)

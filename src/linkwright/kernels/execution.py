@@ -38,7 +38,7 @@ _threads: int | None = None
 
 
 def threads() -> int:
-    """How many threads large batches use."""
+    """How many threads large batches use at most: as `set_threads` or LINKWRIGHT_THREADS say, else one a core."""
     if _threads is not None:
         return _threads
     named = os.environ.get("LINKWRIGHT_THREADS", "")
@@ -48,7 +48,15 @@ def threads() -> int:
 
 
 def set_threads(n: int | None) -> None:
-    """Use n threads for large batches; None goes back to one a core."""
+    """Use at most n threads (a whole number from 1 on) for large batches; None goes back to the default of `threads`.
+
+    Raises `ModelError` for anything else.
+
+    Example:
+        >>> lw.set_threads(2)
+        >>> lw.threads()
+        2
+    """
     global _threads
     _threads = None if n is None else whole_number("the number of threads", n, 1)
 

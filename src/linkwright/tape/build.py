@@ -236,9 +236,21 @@ def _shape(shape: Any) -> Shape:
 
 
 def record(function: Callable[..., Any], *shapes: Any, name: str | None = None) -> Program:
-    """Record a function in NumPy syntax: one shape an argument (an int n means (n,), () a scalar).
+    """Record a function in NumPy syntax as a `Program`, which computes the same in machine code.
 
-    The function returns an array, or a tuple of arrays; so does the program when it is called.
+    Arguments:
+        function: takes an array for each shape, for one state; returns an array or a tuple of arrays. So does the
+            program when it is called.
+        shapes: one an argument, for one state: a tuple of whole numbers, n for (n,), or () for a single number.
+        name: of the program, in messages and exported text; by default that of the function.
+
+    Raises `RecordingError` where the function takes another number of arrays, returns something else than arrays, or
+    needs the value of a recorded number (`if x > 0`, `float(x)`): the message names what to write instead.
+
+    Example:
+        >>> double = lw.record(lambda x: 2.0 * x, 3)
+        >>> double([1.0, 2.0, 3.0])
+        array([2., 4., 6.])
     """
     wanted = [_shape(s) for s in shapes]
     _check_count(function, len(wanted))

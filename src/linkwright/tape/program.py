@@ -185,22 +185,42 @@ class Program:
             yield i, ancestors
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
-        """Evaluate over arrays `(..., *shape)`; one array or a tuple of them, as the function recorded.
+        """Evaluate the program.
 
-        With recorded scalars, as inside another recording, the program becomes part of that recording.
+        Arguments:
+            arrays: one an input, (..., *shape), with leading axes that broadcast; float64, or what converts to it.
+                Arrays of PyTorch, JAX and CuPy are answered in kind. With recorded scalars, as inside another
+                recording, the program becomes a part of that recording.
+            out: the array, or a list of arrays, that takes the results; by default new arrays.
+
+        Returns one array (..., *shape of the output) or a tuple of them, as the recorded function did. Raises
+        `ShapeError` and `DtypeError`, which name the input.
+
+        Example:
+            >>> lw.record(lambda x: x @ x, 2)([[3.0, 4.0], [1.0, 0.0]])
+            array([25.,  1.])
         """
         if has_scalars(*arrays):
             return self._inlined(arrays)
         return (self.kernel or backends().compiled(self))(*arrays, out=out)
 
     def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
-        """A function without arguments that computes one state from these arrays into those, again and again."""
+        """A function without arguments that computes one state from these arrays into those, again and again.
+
+        Arguments: an array for each input and each output, of its shape for one state, contiguous and float64. The
+        function holds the arrays: change their numbers in place. Raises `ShapeError` and `DtypeError` for other arrays.
+        """
         return backends().compiled(self).bound(inputs, outputs)
 
     def marched(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> Callable[[int, int], None]:
         """A function (begin, number) that computes states one after another, each from what the ones before left.
 
-        An input is one array for all states, or `count` of them; outputs may lie where inputs of later states do.
+        Arguments:
+            inputs: an array for each, (count, *shape), or (*shape) for one that is the same for all states.
+            outputs: an array for each, (count, *shape); they may lie where inputs of later states do.
+            count: how many states the arrays hold.
+
+        All arrays are contiguous and float64. Raises `ShapeError` and `DtypeError` for others.
         """
         return backends().compiled(self).marched(inputs, outputs, count)
 
@@ -238,40 +258,79 @@ class Program:
 
     # -- derivatives: new programs -------------------------------------------------------------------
     def forward(self) -> Program:
-        """(inputs, their tangents) → (outputs, their tangents)."""
+        """The program (inputs, their tangents "d_…") → (outputs, their tangents "d_…"): one direction a call.
+
+        Example:
+            >>> y, dy = lw.record(lambda x: x * x, ()).forward()(3.0, 1.0)
+            >>> float(dy)
+            6.0
+        """
         from linkwright.tape.derivative import forward
 
         return forward(self)
 
     def reverse(self) -> Program:
-        """(inputs, adjoints of the outputs) → (outputs, adjoints of the inputs)."""
+        """The program (inputs, adjoints "bar_…" of the outputs) → (outputs, adjoints "bar_…" of the inputs).
+
+        Raises `RecordingError` for loops, and where a number is written again after it was read.
+
+        Example:
+            >>> y, gradient = lw.record(lambda x: x @ x, 2).reverse()([3.0, 4.0], 1.0)
+            >>> gradient
+            array([6., 8.])
+        """
         from linkwright.tape.derivative import reverse
 
         return reverse(self)
 
     def jacobian(self, output: int = 0, wrt: int = 0) -> Any:
-        """∂output/∂input as a sparse matrix program: see `linkwright.tape.derivative.SparseMatrix`."""
+        """∂output/∂input, given by their numbers (0 by default), as a `SparseMatrix` of exact derivatives.
+
+        Call it with the program's inputs for the dense matrix (..., m, n); `.values` gives the entries alone, which
+        stand at `.rows` and `.cols`. Raises `RecordingError` for an output or input that is not there.
+
+        Example:
+            >>> lw.record(lambda x: x * x, 2).jacobian()([1.0, 2.0])
+            array([[2., 0.],
+                   [0., 4.]])
+        """
         from linkwright.tape.derivative import jacobian
 
         return jacobian(self, output, wrt)
 
     def hessian(self, output: int = 0, wrt: int = 0) -> Any:
-        """∂²output/∂input² of a scalar output, as a sparse matrix program."""
+        """∂²output/∂input² of an output of one number, as a `SparseMatrix`: see `jacobian`.
+
+        Raises `RecordingError` for an output of several numbers.
+
+        Example:
+            >>> lw.record(lambda x: x[0] * x[1], 2).hessian()([1.0, 2.0])
+            array([[0., 1.],
+                   [1., 0.]])
+        """
         from linkwright.tape.derivative import hessian
 
         return hessian(self, output, wrt)
 
     # -- text and other tools ------------------------------------------------------------------------
     def to_c(self, *, name: str | None = None, precision: str = "float64") -> str:
-        """One self-contained C99 file."""
+        """The text of one self-contained C99 file.
+
+        Arguments:
+            name: of its functions; by default the program's.
+            precision: "float64" (the default) or "float32"; a `KernelError` for another.
+        """
         return backends().c_text(self, name, precision)
 
     def to_cuda(self, *, name: str | None = None, precision: str = "float64") -> str:
-        """One self-contained CUDA file: a kernel with a thread per state."""
+        """The text of one self-contained CUDA file, a kernel with a thread a state; arguments as of `to_c`."""
         return backends().cuda_text(self, name, precision)
 
     def to_sympy(self) -> Any:
-        """SymPy expressions: (symbols of the inputs, expressions of the outputs)."""
+        """SymPy expressions: (symbols of the inputs, expressions of the outputs), lists in the order of the arrays.
+
+        Raises `KernelError` for programs of too many operations, for loops that end early, and without SymPy.
+        """
         return backends().to_sympy(self)
 
     def to_casadi(self) -> Any:
@@ -283,7 +342,7 @@ class Program:
         return backends().to_jax(self)
 
     def save(self, path: Any) -> None:
-        """Write to a file, whole or not at all."""
+        """Write to the file `path`, whole or not at all; `lw.load_program` reads it. Raises `LinkwrightError`."""
         from linkwright.tape.storage import save
 
         save(self, path)

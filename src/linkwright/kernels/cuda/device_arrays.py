@@ -34,7 +34,10 @@ def cupy() -> Any:
 
 
 def gpu() -> str:
-    """What there is to compute on, in words; where there is nothing, an error that says what to do."""
+    """The GPUs that arrays can be computed on, in words, with the free memory (GiB) of the current one.
+
+    Raises `KernelError` without CuPy or without a GPU that CuPy can use; the message says what to do.
+    """
     cp = cupy()
     try:
         count = cp.cuda.runtime.getDeviceCount()
