@@ -50,12 +50,12 @@ def threads() -> int:
 def set_threads(n: int | None) -> None:
     """Use at most n threads (a whole number from 1 on) for large batches; None goes back to the default of `threads`.
 
-    Raises `ModelError` for anything else.
-
     Example:
         >>> lw.set_threads(2)
         >>> lw.threads()
         2
+
+    Raises `ModelError` for anything else.
     """
     global _threads
     _threads = None if n is None else whole_number("the number of threads", n, 1)
