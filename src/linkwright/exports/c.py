@@ -133,7 +133,7 @@ def vectors_text(text: PackageText, vectors: Vectors, precision: str) -> str:
 
 
 def arrays_text(text: PackageText, vectors: Vectors, precision: str, more: Sequence[str] = ()) -> str:
-    """A header with the states and results, the function that tells how far two arrays are apart, and more."""
+    """A header with the states and results, the function that measures how far two arrays are apart, and more."""
     lines = [f"/* {vectors.cases} states and what Linkwright computes of them. */"]
     lines += ["#ifndef VECTORS_CASES", f"#define VECTORS_CASES {vectors.cases}"]
     lines += [f"#define VECTORS_TOLERANCE {vectors.tolerance!r}", ""]

@@ -108,7 +108,7 @@ def export(
 
 
 def check_language(to: str, precision: str | None, arduino: bool, target: Path | None) -> bool:
-    """Whether the target is one file; words that do not go together are refused."""
+    """Whether the target is one file; options that exclude each other are refused."""
     if to not in LANGUAGES:
         raise NameNotFound("language", str(to), list(LANGUAGES))
     if precision is not None and precision not in PRECISIONS:

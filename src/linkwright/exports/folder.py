@@ -14,7 +14,7 @@ MARK = "Written by Linkwright"  # what the README of every export says in its fi
 
 
 def check_folder(folder: Path, names: Mapping[str, str] | None = None, *, overwrite: bool = False) -> None:
-    """Refuse a place that cannot become this folder; without names, only what can be told before they are known."""
+    """Refuse a place that cannot become this folder; without names, only what is known before them."""
     if folder.exists() and not folder.is_dir():
         raise LinkwrightError(f"{folder}: is a file; give the name of a folder, or of a file such as model.c")
     if not folder.parent.is_dir():

@@ -1,4 +1,4 @@
-"""What is wrong with a call's arrays, said in the same words whether they lie in memory or on a GPU."""
+"""What is wrong with a call's arrays, reported in the same words whether they lie in memory or on a GPU."""
 
 from __future__ import annotations
 

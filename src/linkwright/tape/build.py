@@ -264,7 +264,7 @@ def record(function: Callable[..., Any], *shapes: Any, name: str | None = None) 
 
 
 def _check_count(function: Callable[..., Any], count: int) -> None:
-    """A function with another number of arguments than shapes is told so before it is called."""
+    """Refuse a function that takes another number of arguments than there are shapes, before it is called."""
     positional, more = _positional(function)
     least = sum(p.default is p.empty for p in positional)
     if count < least or (count > len(positional) and not more):

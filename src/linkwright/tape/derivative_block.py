@@ -107,10 +107,10 @@ def pull_back(
     rows = block.rows()
     for k in range(first + len(rows) - 1, first - 1, -1):
         if bars[k] and nodes[k].value is None:
-            settled = {d: _settle(nodes[k].recorder, terms) for d, terms in bars[k].items()}
-            _contribute(rows[k - first], nodes[k], nodes, settled, active, bars)
+            merged = {d: _merged(nodes[k].recorder, terms) for d, terms in bars[k].items()}
+            _contribute(rows[k - first], nodes[k], nodes, merged, active, bars)
     inputs = zip(nodes[block.first_input : first], bars[block.first_input : first], strict=True)
-    totals = [{d: _total(x.recorder, _settle(x.recorder, terms)) for d, terms in bar.items()} for x, bar in inputs]
+    totals = [{d: _total(x.recorder, _merged(x.recorder, terms)) for d, terms in bar.items()} for x, bar in inputs]
     return [{d: bar for d, bar in directions.items() if bar.value != 0.0} for directions in totals]
 
 
@@ -118,7 +118,7 @@ def _contribute(
     row: tuple[int, int, int, int],
     y: Scalar,
     nodes: Sequence[Scalar],
-    settled: dict[int, _Guarded],
+    merged: dict[int, _Guarded],
     active: Sequence[bool],
     bars: list[dict[int, _Guarded]],
 ) -> None:
@@ -130,7 +130,7 @@ def _contribute(
         condition, yes, no = chosen
         for place, holds in ((yes, True), (no, False)):
             if active[operands[place]]:
-                for d, terms in settled.items():
+                for d, terms in merged.items():
                     target = bars[operands[place]].setdefault(d, {})
                     for guard, bar in terms.items():
                         inner = _within(guard, condition, holds)
@@ -143,7 +143,7 @@ def _contribute(
         slopes = partials(op, x, y)
     for k, slope in zip(operands, slopes, strict=True):
         if active[k]:
-            for d, terms in settled.items():
+            for d, terms in merged.items():
                 target = bars[k].setdefault(d, {})
                 for guard, bar in terms.items():
                     _add(target, guard, slope * bar)
@@ -164,7 +164,7 @@ def _within(guard: _Guard, condition: Scalar, holds: bool) -> _Guard | None:
     return None if (condition.index, not holds) in guard else (*guard, (condition.index, holds))
 
 
-def _settle(recorder: Recorder, terms: _Guarded) -> _Guarded:
+def _merged(recorder: Recorder, terms: _Guarded) -> _Guarded:
     """The same adjoint under as few guards as is safe.
 
     Two sides of one condition become a `where`. A value that also counts unguarded had better have finite

@@ -67,7 +67,7 @@ class _Package(Lowering):
         main = self.definition(driver, self.prototype(work), self.unused(driver))
         flat = self.simulink(inputs, outputs, work) if work <= _ON_STACK else []
         heading = (
-            f"/* {comment(self.program.name)}, written by Linkwright; what it computes is said in {self.name}.h */"
+            f"/* {comment(self.program.name)}, written by Linkwright; what it computes is described in {self.name}.h */"
         )
         top = [heading, f'#include "{self.name}.h"', "", "#include <math.h>", ""]
         source = "\n".join([*top, self.parts_text([main, "\n".join(flat)])])

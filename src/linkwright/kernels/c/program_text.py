@@ -240,7 +240,7 @@ class Lowering:
         return ", ".join([*arrays, *more])
 
     def unused(self, driver: Function) -> list[str]:
-        """The arrays that no statement touches; said in the text, or compilers warn."""
+        """The arrays that no statement touches: the text names them, or compilers warn."""
         return [self.names[k] for k in self.program.with_role("input", "output") if k not in driver.written]
 
     def definition(self, driver: Function, parameters: str, unused: Sequence[str]) -> str:

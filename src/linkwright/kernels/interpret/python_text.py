@@ -2,7 +2,7 @@
 
 CasADi and SymPy get one assignment an operation. JAX gets the operations as a table with a short interpreter: for XLA
 on CPUs a loop over the table compiles in a second what takes minutes as text, on GPUs the text is better, and which it
-is can only be told where the module runs.
+is can only be known where the module runs.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Lowering:
 
     # -- the module ------------------------------------------------------------------------------
     def text(self) -> str:
-        calls = self.beginning()
+        calls = self.preamble()
         for index, statement in enumerate(self.program.statements):
             calls.extend(self.statement(statement, f"s{index}"))
         driver = self.driver(calls)
@@ -77,7 +77,7 @@ class Lowering:
         """The place of a number in the table of constants."""
         return self.constants.setdefault(value, len(self.constants))
 
-    def beginning(self) -> list[str]:
+    def preamble(self) -> list[str]:
         """What comes before the statements: inputs that are written to are copied, unset numbers are zero."""
         calls: list[str] = []
         for k in sorted(self.program.written_inputs) if self.width == 1 else ():
