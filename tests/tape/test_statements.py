@@ -85,3 +85,20 @@ def test_a_program_knows_the_inputs_that_it_writes():
     assert programs.outward().written_inputs == frozenset()
     moved = dataclasses.replace(programs.outward(), statements=(Zero(Operand(0, 1)),))
     assert moved.written_inputs == {0}
+
+
+def test_operands_meet_where_they_share_a_number_or_move_differently():
+    here = S.Operand(0, 3, base=2, steps=((10, S.ITEM),))
+    assert here.meets(S.Operand(0, 2, base=4, steps=((10, S.ITEM),)))
+    assert not here.meets(S.Operand(0, 2, base=5, steps=((10, S.ITEM),)))
+    assert here.meets(S.Operand(0, 2, base=5, steps=((10, 0),)))
+    assert not here.meets(S.Operand(1, 3, base=2, steps=((10, S.ITEM),)))
+    assert not here.meets(S.Operand(0, 0, base=3, steps=((10, S.ITEM),)))
+
+
+def test_a_case_overlaps_where_an_output_lies_on_an_input_or_on_another_output():
+    left, right, both = S.Operand(0, 2), S.Operand(0, 2, base=2), S.Operand(0, 4)
+    assert not S.Case(0, (left,), (right,)).overlaps()
+    assert S.Case(0, (left,), (both,)).overlaps()
+    assert S.Case(0, (), (right, both)).overlaps()
+    assert not S.Case(0, (left, both), ()).overlaps()
