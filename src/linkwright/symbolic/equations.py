@@ -35,10 +35,7 @@ from linkwright.symbolic.parts import FORMS, Parts
 from linkwright.symbolic.printing import PRINTERS, Operations, Sheet, latex_block, operations
 from linkwright.symbolic.printing.notebook import SHORT, html_blocks
 from linkwright.symbolic.quantities import PARTS, SHORTEST_FIRST
-from linkwright.symbolic.reading import model_of
-from linkwright.symbolic.recursive import Recursive, recursive
 from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
-from linkwright.symbolic.ring import Compiled
 from linkwright.text import first_few
 
 MOST = 10_000_000  # terms: some gigabytes

@@ -12,13 +12,9 @@ from typing import Literal
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.derivation.links import Inertial, Link, Model, Vector
-from linkwright.symbolic.exact import Matrix
-from linkwright.symbolic.formula import Sum, place
 from linkwright.symbolic.formulas.exact import Matrix
 from linkwright.symbolic.formulas.formula import Sum, place
 from linkwright.symbolic.formulas.ring import Poly, Ring
-from linkwright.symbolic.links import Inertial, Link, Model, Vector
-from linkwright.symbolic.ring import Poly, Ring
 from linkwright.text import first_few
 
 Way = Literal["jacobian", "trace"]

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from linkwright.kernels.c.identifiers import identifier as c_identifier
-from linkwright.symbolic.formula import Block
 from linkwright.symbolic.formulas.formula import Block
 from linkwright.symbolic.quantities import QUANTITIES
 

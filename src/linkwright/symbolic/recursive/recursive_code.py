@@ -7,7 +7,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from linkwright.kernels.c.identifiers import function_name
-from linkwright.symbolic.formula import Symbol
 from linkwright.symbolic.formulas.formula import Symbol
 from linkwright.symbolic.printing.c import C, c_comment
 from linkwright.symbolic.printing.code import WIDTH, Language, wrapped
