@@ -225,11 +225,7 @@ class Dynamic:
 
         def rows(z: Array, t: Any) -> Array:
             q, v, a, p = z[:nq], z[nq : nq + nv], z[nq + nv : nq + 2 * nv], z[nq + 2 * nv :]
-            if not series.twice:
-                quantities = measured(q, v, t, p)
-            else:
-                along = record(measured, nq, nv, (), k).forward()
-                quantities = series.chosen(*along(q, v, t, p, r.rate(q, v), a, 1.0, np.zeros(k)))
+            quantities = series.measured(measured, (q, v, t, p), (r.rate(q, v), a, 1.0, np.zeros(k)))
             return series.of(quantities, r.parameters(p), t) + 0.0 * z[0]
 
         request = DesignRequest("outputs of a simulation", self.names, series.content)

@@ -21,7 +21,6 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.checks import listed
 from linkwright.outputs.derivatives import Rows, Series
 from linkwright.spatial.algebra import Array
-from linkwright.tape.build import record
 from linkwright.tape.derivative import SparseMatrix
 
 if TYPE_CHECKING:
@@ -89,12 +88,8 @@ class Kinematic:
             return r.measured(series.measures, q, v, t[0], p)
 
         def rows(t: Array, p: Array, q: Array, v: Array, a: Array) -> Array:
-            if not series.twice:
-                quantities = measured(t, p, q, v, a)
-            else:
-                along = record(measured, *shapes).forward()
-                zeros = [np.zeros(np.shape(x)) for x in (p, q, v, a)]
-                quantities = series.chosen(*along(t, p, q, v, a, np.ones(1), *zeros))
+            still = [np.zeros(np.shape(x)) for x in (p, q, v, a)]
+            quantities = series.measured(measured, (t, p, q, v, a), (np.ones(1), *still))
             return series.of(quantities, r.parameters(p), t[0]) + 0.0 * t[0]
 
         return self._kernel("outputs", rows, *shapes, order=order)

@@ -70,6 +70,13 @@ class Series:
         """Whether an acceleration is among the measures."""
         return any(measure.derivative for measure in self.measures)
 
+    def measured(self, function: Callable[..., Array], arguments: Sequence[Any], direction: Sequence[Any]) -> Array:
+        """The values of the measures: their quantities are a function of arguments, which change in this direction."""
+        if not self.twice:
+            return function(*arguments)
+        along = record(function, *(np.shape(x) for x in arguments)).forward()
+        return self.chosen(*along(*arguments, *direction))
+
     def chosen(self, values: Array, rates: Array) -> Array:
         """The values of the measures from those of their quantities and of the quantities' rates of change."""
         pairs = zip(self.measures, values, rates, strict=True)

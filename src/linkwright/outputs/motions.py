@@ -59,6 +59,12 @@ class Motions:
         none = {name: np.full(shape[:2], np.nan) for name in series}
         return cls(cases, time, bodies, [""] * len(cases), series=none)
 
+    @classmethod
+    def of_bodies(cls, cases: Cases, time: Floats, q: Floats, v: Floats, a: Floats, reasons: list[str]) -> Motions:
+        """Of poses (T, n, nb, 7), and velocities and accelerations (T, n, nb, 6) of bodies, linear first."""
+        parts = (q[..., :3], q[..., 3:], v[..., :3], v[..., 3:], a[..., :3], a[..., 3:])
+        return cls(cases, time, dict(zip(QUANTITIES, parts, strict=True)), reasons)
+
     def put(self, k: int, solution: Solution, series: tuple[str, ...]) -> None:
         """The motion of one case, as far as it went."""
         points = len(solution)
@@ -104,20 +110,20 @@ class Motions:
         if known is not None:
             return known
         angles = self.cases.description.kind_of(j).angles
-        return self._from_poses(j, {k: self._references[j, k] for k in angles if (j, k) in self._references})
+        return self.from_poses(j, {k: self._references[j, k] for k in angles if (j, k) in self._references})
 
     @cached_property
     def _references(self) -> References:
         """Near which values the angles of joints are, by joint and index."""
 
         def measured(j: int, reference: Floats | None) -> Floats:
-            return np.asarray(self._from_poses(j, {} if reference is None else {0: reference})[0][0])
+            return np.asarray(self.from_poses(j, {} if reference is None else {0: reference})[0][0])
 
         gears = self.cases.array("gear")
         return angle_references(self.cases.description, self.cases.parameters, gears, self.time, measured)
 
-    def _from_poses(self, j: int, references: Mapping[int, Floats]) -> tuple[Floats, Floats, Floats]:
-        """Of any joint, by how its bodies move."""
+    def from_poses(self, j: int, references: Mapping[int, Floats]) -> tuple[Floats, Floats, Floats]:
+        """The same of any joint, by how its bodies move; angles, by their index, are near their references."""
         d, cases = self.cases.description, self.cases
         kind = d.kind_of(j)
         bodies = (int(d.parent[j]), int(d.child[j]))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import MksError
+from linkwright.errors import LinkwrightError, MksError
 
 MISSING = "not computed"  # the reason of a case whose chunk is not there
 
@@ -32,6 +33,15 @@ def sentence(error: Exception) -> str:
         ]
         return "; ".join(" ".join(part.split()) for part in parts)
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def reason_of(call: Callable[..., Any], *arguments: Any) -> str:
+    """Why a call is refused, empty if it is not."""
+    try:
+        call(*arguments)
+    except LinkwrightError as error:
+        return sentence(error)
+    return ""
 
 
 def joined(parts: list[Batch]) -> Batch:

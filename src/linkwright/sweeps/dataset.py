@@ -23,7 +23,7 @@ from linkwright.results import superblock
 from linkwright.results.netcdf import netcdf_bytes
 from linkwright.results.storage import Stored
 from linkwright.sweeps.batch import MISSING, Batch, joined
-from linkwright.sweeps.manifest import FORMAT, VERSION, plan_of
+from linkwright.sweeps.manifest import FORMAT, VERSION, header_of, plan_of
 from linkwright.sweeps.plan import Plan
 from linkwright.sweeps.task import Task
 
@@ -74,20 +74,10 @@ def _model_name(task: Task) -> str:
 
 def save(task: Task, plan: Plan, batch: Batch, path: str | os.PathLike[str]) -> None:
     """Write a study, whole or not at all."""
-    from linkwright import __version__
-
     known = sorted({reason for reason in batch.reasons if reason})
     number = {reason: k + 1 for k, reason in enumerate(known)} | {"": 0}
-    described = task.plain() | {"folder": ""}
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "linkwright": __version__,
-        "task": described,
-        "plan": {"recipe": dict(plan.recipe), "names": list(plan.names), "chunk": plan.chunk},
-        "outputs": list(batch.arrays),
-        "reasons": known,
-    }
+    header = header_of(task, plan) | {"outputs": list(batch.arrays), "reasons": known}
+    header["task"]["folder"] = ""
     content = np.frombuffer(json.dumps(header, allow_nan=False).encode("ascii"), np.uint8)
     data = dataset(task, plan, batch).drop_vars("reason")
     why = np.array([number[reason] for reason in batch.reasons], np.int32)
@@ -95,7 +85,7 @@ def save(task: Task, plan: Plan, batch: Batch, path: str | os.PathLike[str]) -> 
         ok=("case", data["ok"].values.astype(np.int8)),
         why=("case", why, {"long_name": "number of the reason of failure, from 1"}),
         header=("byte", content, {"long_name": "model, plan and reasons: bytes of a JSON text"}),
-    ).assign_attrs(source=f"Linkwright {__version__}")
+    ).assign_attrs(source=f"Linkwright {header['linkwright']}")
     data = data.rename({name: _name_in_file(name) for name in batch.arrays})
     check_target(path)
     write_bytes(path, netcdf_bytes(data), links=False)

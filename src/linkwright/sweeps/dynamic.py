@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ from linkwright.base.types import Floats
 from linkwright.constraints.assembly import assemble
 from linkwright.constraints.batch import Batch, drawn_states
 from linkwright.errors import LinkwrightError
-from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases, of_ground
+from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases
 from linkwright.mechanism.cases import Cases
-from linkwright.mechanism.joint_motion import FrameMotion, relative_motion
 from linkwright.mechanism.lengths import coordinate_units, length_scale
 from linkwright.outputs.motions import Motions
 from linkwright.simulation.abreast import Simulated, Simulations
@@ -123,16 +121,11 @@ class Dynamic:
             batch = Batch.of_cases(kinematics.programs, cases)
             assembly = assemble(batch[rows], drawn_states(d, cases)[rows], 0.0, tolerance)
             rows, drawn = rows[assembly.closed], assembly.states.q[assembly.closed]
-            some = cases[rows]
+            still = np.zeros((1, len(rows), d.nb, 6))
+            at_rest = Motions.of_bodies(cases[rows], np.zeros(1), drawn[None], still, still, [""] * len(rows))
             for i, j in enumerate(topology.joint.tolist()):
-                kind = d.kind_of(j)
-                ends = [_still(drawn, int(body)) for body in (d.parent[j], d.child[j])]
-                frames = [
-                    (np.moveaxis(some.array(r)[:, j], 0, -1), some.array(p)[:, j].T)
-                    for r, p in (("ri", "pi"), ("rj", "pj"))
-                ]
-                one = relative_motion(kind, ends, frames, some.array("pitch")[:, j], np.zeros(1))[0]
-                q[rows, int(x.q_at[i]) : int(x.q_at[i]) + kind.nq] = one[:, 0].T
+                coordinates = at_rest.from_poses(j, {})[0]
+                q[rows, int(x.q_at[i]) : int(x.q_at[i]) + len(coordinates)] = coordinates[:, 0].T
         for initial in d.initial:
             quantity, values = initial.quantity, cases.evaluated(initial.value)
             i = at[quantity.of[0]]
@@ -171,12 +164,3 @@ class Dynamic:
                 reasons[int(rows[k])] = "the acceleration at the start is no finite number; look at forces and masses"
         good = finite & np.array([not reasons[int(row)] for row in rows], bool)
         return rows[good], there[good], rates[good], a[good], p[good]
-
-
-def _still(state: Floats, body: int) -> FrameMotion:
-    """A body at rest at states (n, nb, 7)."""
-    still = FrameMotion.of(lambda name: of_ground(name, 1, len(state)))
-    if body < 0:
-        return still
-    x = np.moveaxis(state[:, body], -1, 0)[:, None]
-    return replace(still, position=x[:3], e=x[3:])

@@ -18,7 +18,7 @@ from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, Sl
 from linkwright.mechanism.cases import Cases
 from linkwright.outputs.language import output_of
 from linkwright.outputs.motions import Motions, values_of
-from linkwright.sweeps.batch import Batch, joined, sentence
+from linkwright.sweeps.batch import Batch, joined, reason_of, sentence
 from linkwright.sweeps.model import StudyModel
 from linkwright.sweeps.readable import Readable
 from linkwright.sweeps.task import Task
@@ -126,22 +126,18 @@ class Engine:
 
     def _refused(self, values: Floats) -> list[str]:
         """Why cases are refused, for reasons that programs with parameters as inputs do not see."""
+        from linkwright.analysis import refuse_massless
+
+        def refuse(row: Floats) -> None:
+            refuse_massless(self.model.mechanism(row))
+
         reasons = self.readable.reasons(values)
         cases = Cases(self.model.base.description, self.model.names, values)
         if self.task.analysis != "kinematic" and (cases.varies("mass") or cases.varies("armature")):
             massive = (cases.array("mass") > 0.0).any(axis=1) | (cases.array("armature") > 0.0).any(axis=1)
             for k in np.flatnonzero(~massive & cases.possible).tolist():
-                reasons[k] = reasons[k] or self._massless(values[k])
+                reasons[k] = reasons[k] or reason_of(refuse, values[k])
         return reasons
-
-    def _massless(self, row: Floats) -> str:
-        from linkwright.analysis import refuse_massless
-
-        try:
-            refuse_massless(self.model.mechanism(row))
-        except LinkwrightError as error:
-            return sentence(error)
-        return ""
 
     def _computed(self, values: Floats, way: Any) -> Batch:
         n = len(values)

@@ -38,10 +38,7 @@ class Kinematic:
         x = CaseKinematics(self.model.kinematics, cases, self.times, self.model.system, starts).run(rows)
         for k, failure in x.failures.items():
             reasons[k] = (failure.message or failure.reason) if isinstance(failure, Stop) else sentence(failure)
-        parts = {"position": x.q[..., :3], "orientation": x.q[..., 3:], "velocity": x.v[..., :3]}
-        parts |= {"angular_velocity": x.v[..., 3:], "acceleration": x.a[..., :3]}
-        parts["angular_acceleration"] = x.a[..., 3:]
-        return Motions(cases, self.times, parts, reasons)
+        return Motions.of_bodies(cases, self.times, x.q, x.v, x.a, reasons)
 
     def _start(self, cases: Cases, k: int) -> Floats:
         """The initial state of a case."""

@@ -48,22 +48,22 @@ def study_digest(task: Task, plan: Plan) -> str:
     return digest_of([task.digest, plan.digest])
 
 
-def write_manifest(folder: Path, task: Task, plan: Plan) -> None:
-    """Write what a study is; the manifest last, since a folder with one is a study's."""
+def header_of(task: Task, plan: Plan) -> dict[str, Any]:
+    """A study's task and plan as plain data, with the format and the version of Linkwright."""
     from linkwright import __version__
 
+    recipe = {"recipe": dict(plan.recipe), "names": list(plan.names), "chunk": plan.chunk}
+    head = {"format": FORMAT, "version": VERSION, "linkwright": __version__}
+    return {**head, "task": task.plain(), "plan": recipe}
+
+
+def write_manifest(folder: Path, task: Task, plan: Plan) -> None:
+    """Write what a study is; the manifest last, since a folder with one is a study's."""
     values = io.BytesIO()
     np.save(values, plan.values, allow_pickle=False)
     write_bytes(folder / VALUES, values.getbuffer(), links=False)
-    cases = {"recipe": dict(plan.recipe), "names": list(plan.names), "chunk": plan.chunk, "digest": plan.digest}
-    manifest = {
-        "format": FORMAT,
-        "version": VERSION,
-        "linkwright": __version__,
-        "study": study_digest(task, plan),
-        "task": task.plain(),
-        "plan": cases,
-    }
+    manifest = header_of(task, plan) | {"study": study_digest(task, plan)}
+    manifest["plan"]["digest"] = plan.digest
     write_bytes(folder / MANIFEST, json.dumps(manifest, indent=1, allow_nan=False).encode("ascii"), links=False)
 
 

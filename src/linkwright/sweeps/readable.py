@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.errors import LinkwrightError
 from linkwright.mechanism.elements import laws_of
-from linkwright.sweeps.batch import sentence
+from linkwright.sweeps.batch import reason_of
 from linkwright.sweeps.model import StudyModel
 
 
@@ -32,14 +31,10 @@ class Readable:
         beyond = (values < self._low) | (values > self._high) | ~np.isfinite(values)
         ends = np.concatenate([np.argmin(values, axis=0), np.argmax(values, axis=0)])
         asked = [k for k in dict.fromkeys(ends.tolist()) if beyond[k].any()]
-        if any(self._refused(values[k]) for k in asked):
-            return [self._refused(row) if out.any() else "" for row, out in zip(values, beyond, strict=True)]
+        if any(reason_of(self.task.mechanism, values[k]) for k in asked):
+            return [
+                reason_of(self.task.mechanism, row) if out.any() else ""
+                for row, out in zip(values, beyond, strict=True)
+            ]
         self._low, self._high = np.fmin(self._low, values.min(axis=0)), np.fmax(self._high, values.max(axis=0))
         return reasons
-
-    def _refused(self, row: Floats) -> str:
-        try:
-            self.task.mechanism(row)
-        except LinkwrightError as error:
-            return sentence(error)
-        return ""
