@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from linkwright.design.problem import Problem
 from linkwright.design.rows import Undefined
 from linkwright.design.space import Space
 from linkwright.errors import LinkwrightError
-from linkwright.outputs.derivatives import Answer, Rows
+from linkwright.outputs.derivatives import Answer
 
 
 class NoSlope(LinkwrightError):
@@ -52,16 +51,18 @@ class Limit:
 
 @dataclass(eq=False)
 class Point:
-    """One place: objective, differences from targets, limited outputs; slopes are in z, where they were asked for."""
+    """One place: objective, differences from targets, outputs; slopes are in z, where they were asked for.
+
+    Outputs have values (r,) and slopes (r, k): one row, or one a time point.
+    """
 
     z: Floats
     values: Floats
+    outputs: dict[str, Answer] = field(default_factory=dict)
     value: float = np.inf
     gradient: Floats | None = None
     residuals: Floats | None = None
     slopes: Floats | None = None
-    limited: dict[str, Floats] | None = None
-    limited_slopes: dict[str, Floats] | None = None
     overstepped: float = np.inf
     reason: str = ""
     has_value: bool = False  # also where there is a reason: of its slopes
@@ -107,8 +108,7 @@ class Evaluations:
         values = self.space.values(z)
         self.gradients += order
         try:
-            rows, answers = self.problem.answers(values, order)
-            point = self._point(z, values, rows, answers)
+            point = self._point(z, values, self.problem.answers(values, order)[1])
             if not np.isfinite(point.value):
                 raise Undefined(f"{self.goal.name} is not finite")
         except Undefined as error:
@@ -141,26 +141,28 @@ class Evaluations:
             return inside
         return point.value < than.value if inside else point.overstepped < than.overstepped
 
-    def _point(self, z: Floats, values: Floats, rows: Rows, answers: dict[str, Answer]) -> Point:
-        scale, goal = self.space.scale, self.goal
-        point = Point(z, values)
+    def _point(self, z: Floats, values: Floats, answers: dict[str, Answer]) -> Point:
+        goal = self.goal
+        point = Point(z, values, {name: self._in_z(answer) for name, answer in answers.items()})
         if goal.targets is None:
-            one = answers[goal.name]
-            point.value = goal.sign * float(one.value)
-            point.gradient = None if one.first is None else goal.sign * one.first * scale
+            objective = point.outputs[goal.name]
+            point.value = goal.sign * float(objective.value[0])
+            point.gradient = None if objective.first is None else goal.sign * objective.first[0]
         else:
-            apart = [answers[name].value - target for name, target in goal.targets.items()]
-            point.residuals = np.concatenate([np.atleast_1d(x) for x in apart])
+            series = [point.outputs[name] for name in goal.targets]
+            targets = goal.targets.values()
+            point.residuals = np.concatenate([x.value - target for x, target in zip(series, targets, strict=True)])
             point.value = 0.5 * float(point.residuals @ point.residuals)
-            if all(answers[name].first is not None for name in goal.targets):
-                parts = [_slopes(answers[name]) for name in goal.targets]
-                point.slopes = np.concatenate(parts) * scale
+            slopes = [x.first for x in series if x.first is not None]
+            if slopes:
+                point.slopes = np.concatenate(slopes)
                 point.gradient = point.residuals @ point.slopes
-        point.limited = {x.name: np.atleast_1d(answers[x.name].value) for x in self.limits}
-        if all(answers[x.name].first is not None for x in self.limits):
-            point.limited_slopes = {x.name: _slopes(answers[x.name]) * scale for x in self.limits}
-        point.overstepped = max([0.0, *(overstepped(x, point.limited[x.name]) for x in self.limits)])
+        point.overstepped = max([0.0, *(overstepped(x, point.outputs[x.name].value) for x in self.limits)])
         return point
+
+    def _in_z(self, answer: Answer) -> Answer:
+        slopes = None if answer.first is None else np.atleast_2d(answer.first) * self.space.scale
+        return Answer(np.atleast_1d(answer.value), slopes)
 
     # -- what solvers ask --------------------------------------------------------------------------------------
     def value(self, z: Floats) -> float:
@@ -210,13 +212,8 @@ class Evaluations:
         if point.reason:
             assert self._good is not None
             point = self._sloped(self._good.z) if slopes else self.at(self._good.z, slopes=False)
-        limited: Any = point.limited_slopes if slopes else point.limited
-        return np.asarray(limited[name])
-
-
-def _slopes(answer: Answer) -> Floats:
-    assert answer.first is not None
-    return np.atleast_2d(answer.first)
+        output = point.outputs[name]
+        return np.asarray(output.first if slopes else output.value)
 
 
 def overstepped(limit: Limit, x: Floats) -> float:

@@ -245,9 +245,9 @@ def _constraint(e: Evaluations, limit: Limit) -> Any:
 def _optimum(e: Evaluations, first: Point, solver: str, message: str, maximise: bool, seconds: float) -> Optimum:
     best = e.best
     assert best is not None
-    assert best.limited is not None
     values = dict(zip(e.space.names, best.values.tolist(), strict=True))
-    limited = {name: (float(x.min()), float(x.max())) for name, x in best.limited.items()}
+    limited = [(x.name, best.outputs[x.name].value) for x in e.limits]
+    spans = {name: (float(rows.min()), float(rows.max())) for name, rows in limited}
     limits = {x.name: (x.lower, x.upper) for x in e.limits}
     shown = [e.goal.sign * p.value for p in (best, first)]
     name = e.goal.name
@@ -257,17 +257,15 @@ def _optimum(e: Evaluations, first: Point, solver: str, message: str, maximise: 
         ]
         name = f"rms difference of {name}"
     return Optimum(
-        name, values, shown[0], shown[1], limited, _status(e, first, best, solver, message), e.history, e.count,
+        name, values, shown[0], shown[1], spans, _status(e, first, best, solver, message), e.history, e.count,
         e.gradients, e.failures, seconds, e.problem.mech, e.space, limits, maximise,
     )  # fmt: skip
 
 
 def _status(e: Evaluations, first: Point, best: Point, solver: str, message: str) -> Status:
     if best.overstepped > e.within:
-        assert best.limited is not None
-        parts = {x.name: overstepped(x, best.limited[x.name]) for x in e.limits}
-        worst = max(e.limits, key=lambda x: parts[x.name])
-        limited = best.limited[worst.name]
+        worst = max(e.limits, key=lambda x: overstepped(x, best.outputs[x.name].value))
+        limited = best.outputs[worst.name].value
         text = f"the limits of {worst.name!r} were not met: it is {limited.min():.6g}"
         text += f" … {limited.max():.6g}" if len(limited) > 1 else ""
         advice = "widen its limits or the bounds of the parameters, or try several starts"

@@ -40,7 +40,7 @@ class Sensitivities:
         return list(self.answers)
 
     def value(self, output: str | None = None) -> Any:
-        """The value of an output; without a name, of the only one."""
+        """A number, or (T,) of a series: the value of an output by its name; without a name, of the only one."""
         number = self._one(output).value
         return float(number) if np.ndim(number) == 0 else number
 

@@ -31,7 +31,7 @@ class Distribution:
 
     def plain(self) -> list[Any]:
         """Name and numbers, as JSON has them."""
-        return [self.name, *self.numbers]
+        return [self.name, *(list(x) if isinstance(x, tuple) else x for x in self.numbers)]
 
     def __str__(self) -> str:
         shown = [x for x in self.numbers if x is not None]
@@ -45,7 +45,13 @@ class Distribution:
 
 
 def normal(mean: float, deviation: float, low: float | None = None, high: float | None = None) -> Distribution:
-    """Values around a mean with a standard deviation; cut off outside `low` and `high` where they are given."""
+    """Normally distributed values, for a parameter of `lw.sweep`.
+
+    `mean` and `deviation` (> 0, the standard deviation) are in the parameter's unit. Outside `low` and `high`, None by
+    default, the distribution is cut off. Raises ModelError for numbers that make no distribution.
+
+    `lw.sweep(model, {"mass": lw.normal(1.0, 0.1, low=0.5)}, "final(block.x)")`
+    """
     mean, deviation = _numbers("normal", mean, deviation)
     low, high = (None if x is None else _numbers("normal", x)[0] for x in (low, high))
     least, most = (-math.inf if low is None else low), (math.inf if high is None else high)
@@ -68,7 +74,13 @@ def normal(mean: float, deviation: float, low: float | None = None, high: float 
 
 
 def lognormal(median: float, sigma: float) -> Distribution:
-    """Positive values around a median, whose logarithms have the standard deviation sigma."""
+    """Positive values whose logarithms are normally distributed, for a parameter of `lw.sweep`.
+
+    `median` (> 0) is in the parameter's unit; `sigma` (> 0) is the standard deviation of the logarithm. Raises
+    ModelError for numbers that make no distribution.
+
+    `lw.sweep(model, {"stiffness": lw.lognormal(1e4, 0.2)}, "final(block.x)")`
+    """
     median, sigma = _numbers("lognormal", median, sigma)
 
     def at(probability: Floats) -> Floats:
@@ -83,7 +95,12 @@ def lognormal(median: float, sigma: float) -> Distribution:
 
 
 def uniform(low: float, high: float) -> Distribution:
-    """Any value between two, each as likely."""
+    """Values between `low` and `high`, all equally likely, for a parameter of `lw.sweep`.
+
+    Both are in the parameter's unit. Raises ModelError unless low < high.
+
+    `lw.sweep(model, {"angle": lw.uniform(0.0, 0.5)}, "final(block.x)")`
+    """
     low, high = _numbers("uniform", low, high)
     law = Distribution("uniform", (low, high), lambda probability: low + (high - low) * probability)
     law.refuse(not low < high, "low is not below high")
@@ -91,7 +108,12 @@ def uniform(low: float, high: float) -> Distribution:
 
 
 def loguniform(low: float, high: float) -> Distribution:
-    """Any value between two positive ones, every order of magnitude as likely."""
+    """Values between `low` and `high`, every order of magnitude equally likely, for a parameter of `lw.sweep`.
+
+    Both are in the parameter's unit. Raises ModelError unless 0 < low < high.
+
+    `lw.sweep(model, {"damping": lw.loguniform(1.0, 1e3)}, "final(block.x)")`
+    """
     low, high = _numbers("loguniform", low, high)
     law = Distribution("loguniform", (low, high), lambda probability: np.asarray(low * (high / low) ** probability))
     law.refuse(not 0.0 < low < high, "low is not between zero and high")
@@ -99,7 +121,12 @@ def loguniform(low: float, high: float) -> Distribution:
 
 
 def triangular(low: float, mode: float, high: float) -> Distribution:
-    """Values between two, one in between the likeliest."""
+    """Values between `low` and `high`, `mode` the likeliest, for a parameter of `lw.sweep`.
+
+    All are in the parameter's unit. Raises ModelError unless low ≤ mode ≤ high and low < high.
+
+    `lw.sweep(model, {"length": lw.triangular(0.9, 1.0, 1.2)}, "final(block.x)")`
+    """
     low, mode, high = _numbers("triangular", low, mode, high)
 
     def at(probability: Floats) -> Floats:
@@ -114,7 +141,13 @@ def triangular(low: float, mode: float, high: float) -> Distribution:
 
 
 def choice(values: Sequence[float]) -> Distribution:
-    """One of some values, each as likely; a plain list in a study is a grid, with every value in turn."""
+    """One of some values, each equally likely, for a parameter of `lw.sweep`.
+
+    `values` (n,) are in the parameter's unit. A plain list is a grid instead: every value in turn. Raises ModelError
+    without values.
+
+    `lw.sweep(model, {"teeth": lw.choice([20, 24, 30])}, "final(block.x)")`
+    """
     choices = _numbers("choice", *values)
     if not choices:
         raise ModelError("choice() has nothing to choose from; give some values")

@@ -111,7 +111,7 @@ def make_plan(parameters: Mapping[str, Any], sampling: Sampling | None = None, c
         "sampling": way if drawn else "grid",
         "seed": int(seed or 0),
     }
-    return Plan(names, values, _listed(recipe), chunk or default_chunk(many))
+    return Plan(names, values, recipe, chunk or default_chunk(many))
 
 
 def default_chunk(cases: int) -> int:
@@ -220,10 +220,3 @@ def _list(name: str, numbers: Any) -> Floats:
     if len(values) > MOST:
         _refuse_too_many(len(values))
     return values
-
-
-def _listed(x: Any) -> Any:
-    """Tuples as lists, as JSON gives them back."""
-    if isinstance(x, dict):
-        return {k: _listed(y) for k, y in x.items()}
-    return [_listed(y) for y in x] if isinstance(x, list | tuple) else x

@@ -83,7 +83,10 @@ class Study:
         return dataset(self.task, self.plan, self._batch)
 
     def grid(self) -> xarray.Dataset:
-        """The good cases with a dimension for every parameter that varies, where these are lists."""
+        """The good cases as an xarray dataset with a dimension for every parameter that varies.
+
+        Raises ModelError where a parameter is drawn from a distribution: then the cases form no grid.
+        """
         for name, (kind, *_) in self.plan.recipe["parameters"].items():
             if kind != "list":
                 raise ModelError(f"{name!r} is drawn from a distribution, so the cases are no grid; use study.data")
@@ -107,27 +110,37 @@ class Study:
 
     # -- the good ones --------------------------------------------------------------------------------------
     def scalar(self, name: str) -> Floats:
-        """(n,): an output of one number a case, or a parameter."""
+        """(n,): an output of one number a case, or a parameter, by its `name`; a series raises ModelError."""
         x = self[name]
         if x.ndim != 1:
             raise ModelError(f"{name!r} is a series, not one number a case; keep max({name}) or final({name}), say")
         return x
 
     def best(self, name: str, n: int = 5, *, largest: bool = False) -> xarray.Dataset:
-        """The n good cases with the smallest of an output, or the largest, the best first."""
+        """The good cases with the smallest values of an output, the smallest first.
+
+        `name` is an output of one number a case, `n` how many cases (5 by default); `largest=True` gives those with the
+        largest values. Returns an xarray dataset with the parameters and outputs of these cases.
+
+        `study.best("stroke", 3, largest=True)`
+        """
         x = np.where(self.ok, self.scalar(name), np.nan)
         order = np.argsort(-x if largest else x, kind="stable")  # NaN comes last
         cases = order[: int(np.isfinite(x).sum())][:n]
         return self.data.isel(case=cases).drop_vars(["ok", "reason"])
 
     def case(self, number: int) -> Solution:
-        """The whole motion of one case, computed anew by `lw.analyse`: to plot, to animate, to ask for more."""
+        """The whole motion of one case, computed anew by `lw.analyse`.
+
+        `number` counts the cases from 0. Returns a `Solution`. Raises ModelError where there is no such case, and the
+        error of the analysis for a case that failed.
+        """
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or not 0 <= number < len(self):
             raise ModelError(f"there is no case {number!r}; the cases of this study are 0 … {len(self) - 1}")
         return self.task.solution(self.values[number])
 
     def animate(self, number: int, path: str | os.PathLike[str]) -> Path:
-        """Write the animation of one case as a page that any browser opens."""
+        """Write the animation of the case `number` to `path`, as a page that any browser opens; returns the path."""
         self.case(number).animate(path)
         return Path(path)
 
@@ -138,9 +151,14 @@ class Study:
         kind: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> Figure:
-        """A figure of these outputs: "lines" over a parameter, a "scatter" matrix, "histogram"s, or "series" in time.
+        """A matplotlib figure of outputs.
 
-        By default grids have lines, and draws a scatter matrix. With a path it is written as PNG, SVG or PDF.
+        - `names`: one output or several, all by default.
+        - `kind`: "lines" over a parameter (the default of grids), "scatter" for a matrix of all against all (the
+          default of draws), "histogram", or "series" in time.
+        - `path`: a file in .png, .svg or .pdf to which the figure is written, None by default.
+
+        Raises LinkwrightError without matplotlib, and where these outputs cannot be drawn so.
         """
         from linkwright.sweeps.plots import plot
 
@@ -156,7 +174,7 @@ class Study:
         save(self.task, self.plan, self._batch, path)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a table, one row a case: parameters, outputs of one number, and the reason of a failure."""
+        """Write a CSV table to `path`, one row a case: parameters, outputs of one number, the reason of a failure."""
         import csv
 
         from linkwright.base.files import atomic_text
@@ -171,7 +189,10 @@ class Study:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Study:
-        """The study in a file that `save` wrote, or in a study's folder, finished or not."""
+        """The study in a file that `save` wrote, or in a study's folder, finished or not, by its `path`.
+
+        Raises FormatError where the file is damaged or is no study's, and LinkwrightError for a folder without a study.
+        """
         from linkwright.base.regular import kind
         from linkwright.sweeps.dataset import gathered, load
         from linkwright.sweeps.manifest import MANIFEST, read_manifest
