@@ -8,7 +8,6 @@ and refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,8 @@ import numpy as np
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.closed.conditions import Conditions
-from linkwright.design.recorded import DesignRequest, Recorded, kernel
-from linkwright.design.rows import second_derivatives
+from linkwright.design.recorded import Recorded
+from linkwright.design.rows import Evaluator, second_derivatives
 from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.comparison import parameters_used
@@ -30,7 +29,7 @@ from linkwright.tape.derivative import SparseMatrix
 from linkwright.tape.functions import arctan2
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    pass
 
 RANK = 1e-9
 AGREES = 1e-4  # of the sizes of derivatives, how far differences of two drawings may be from them
@@ -89,8 +88,9 @@ class Conditioned:
 class InitialState:
     """q and v at the start as functions of p."""
 
-    def __init__(self, mech: Mechanism, recorded: Recorded, t: float) -> None:
-        self.mech, self.r, self.t = mech, recorded, t
+    def __init__(self, evaluator: Evaluator, t: float) -> None:
+        self.evaluator, self.t = evaluator, t
+        self.mech, self.r = evaluator.mech, evaluator.recorded
         self._checked = False
         self._kept: tuple[Floats, Floats, Floats, Floats] | None = None
 
@@ -113,13 +113,10 @@ class InitialState:
     def _found(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """The initial state, and the weights of the least rates; anew only where a parameter moves it."""
         if self._kept is None or (self._moves and not np.array_equal(values, self._kept[0])):
-            mech = self._at(values)
+            mech = self.evaluator.at(values)
             q, v = mech.initial_state(t=self.t)
             self._kept = values.copy(), q, v, Conditions(mech, self.t).columns ** 2
         return self._kept[1:]
-
-    def _at(self, values: Floats) -> Mechanism:
-        return self.mech.with_parameters(**dict(zip(self.r.free, values.tolist(), strict=True)))
 
     # -- programs -----------------------------------------------------------------------------------------
     @cached_property
@@ -127,10 +124,6 @@ class InitialState:
         conditions, initial = Conditions(self.mech, self.t), self.mech.description.initial
         places = [(initial[k], bool(conditions.whole_turns[k])) for k in conditions.places]
         return Conditioned(self.r, self.t, places, [initial[k] for k in conditions.rates])
-
-    def _kernel(self, name: str, function: Callable[..., Array], *shapes: Any, order: int = 0) -> Kernel:
-        request = DesignRequest(name, self.r.free, order=order, time=self.t)
-        return kernel(self.mech, request, function, *shapes)
 
     def _slopes(self) -> tuple[SparseMatrix | None, SparseMatrix | None]:
         """∂place/∂x and ∂rate/∂v."""
@@ -145,15 +138,15 @@ class InitialState:
         m, n = c.rows
         shapes = r.nv, r.nq, len(r.free)
         return (
-            self._kernel("place at the start", place, *shapes).jacobian() if m else None,
-            self._kernel("rate at the start", rate, *shapes).jacobian() if n else None,
+            self.evaluator.kernel("place at the start", place, *shapes, time=self.t).jacobian() if m else None,
+            self.evaluator.kernel("rate at the start", rate, *shapes, time=self.t).jacobian() if n else None,
         )
 
     def _start(self, order: int) -> Kernel:
         r, c = self.r, self._conditions
         m, n = c.rows
         shapes = len(r.free), r.nq, r.nv, (r.nv, m), n, (n, n), r.nv
-        return self._kernel("start", lambda *x: c.start(order, *x), *shapes, order=order)
+        return self.evaluator.kernel("start", lambda *x: c.start(order, *x), *shapes, order=order, time=self.t)
 
     def _linear(self, q: Floats, v: Floats, p: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, bool]:
         """The inverse of the places, multipliers of v = W Mᵀλ and the inverse of M W Mᵀ, and whether anything is free.
@@ -187,7 +180,7 @@ class InitialState:
             for sign in (1.0, -1.0):
                 moved = values.copy()
                 moved[k] += sign * step
-                ends.append(np.concatenate(self._at(moved).initial_state(t=self.t)))
+                ends.append(np.concatenate(self.evaluator.at(moved).initial_state(t=self.t)))
             difference = (ends[0] - ends[1]) / (2.0 * step)
             size = max(float(np.abs(x / units).max(initial=0.0)) for x in (difference, first[:, k]))
             # What rounding of the states makes of differences is none.

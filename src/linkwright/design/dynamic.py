@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.checks import positive_number
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.design.beginning import InitialState
-from linkwright.design.recorded import DesignRequest, Recorded, kernel
-from linkwright.design.rows import Undefined, second_derivatives
+from linkwright.design.recorded import DesignRequest
+from linkwright.design.rows import Evaluator, Undefined, second_derivatives
 from linkwright.design.straight import StraightParts
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.kernels.kernel import Kernel
@@ -37,7 +38,7 @@ MOST = 2**22  # steps
 OPEN = 1e-16  # the sum of squares of the constraints before the last round, lengths as parts of the mechanism's
 
 
-class Dynamic:
+class Dynamic(Evaluator):
     """The rows of a simulated motion."""
 
     def __init__(
@@ -46,22 +47,18 @@ class Dynamic:
         names: Sequence[str],
         series: Series,
         times: Floats,
-        labels: Sequence[str],
         *,
         method: str = "rk4",
         dt: float | None = None,
     ) -> None:
         if method not in METHODS or method == STIFF:
             raise NameNotFound("method with fixed steps", str(method), [m for m in METHODS if m != STIFF])
-        if dt is not None and not 0.0 < dt < np.inf:
-            raise ModelError(f"dt must be a number greater than zero, not {dt!r}")
-        if len(times) < 2 or not (np.diff(times) > 0).all():
+        if len(times) < 2:
             raise ModelError("a simulation needs two times or more; give times=... that increase")
-        self.mech, self.names, self.series, self.times = mech, tuple(names), series, times
-        self.labels, self.method, self.dt = tuple(labels), method, dt
-        self.recorded = Recorded(mech, names)
+        super().__init__(mech, names, series, times)
+        self.method, self.dt = method, None if dt is None else positive_number("dt", dt)
         self.parts = StraightParts(mech.programs, free=self.names)
-        self.initial_state = InitialState(mech, self.recorded, float(times[0]))
+        self.initial_state = InitialState(self, float(times[0]))
 
     def __call__(self, values: Floats, order: int) -> Rows:
         if self.dt is None:
@@ -228,8 +225,7 @@ class Dynamic:
             quantities = series.measured(measured, (q, v, t, p), (r.rate(q, v), a, 1.0, np.zeros(k)))
             return series.of(quantities, r.parameters(p), t) + 0.0 * z[0]
 
-        request = DesignRequest("outputs of a simulation", self.names, series.content)
-        return kernel(self.mech, request, rows, nq + 2 * nv + k, ())
+        return self.kernel("outputs of a simulation", rows, nq + 2 * nv + k, (), outputs=True)
 
     def _rows(self, run: _Run, t: float) -> tuple[Floats, ...]:
         z, at = np.concatenate([*run.state, run.values]), np.array(t)

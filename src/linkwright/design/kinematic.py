@@ -8,23 +8,20 @@ parameters keep the former closed, and that the outputs do not depend on the lat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwright.base.types import Floats
-from linkwright.design.recorded import DesignRequest, Recorded, kernel
-from linkwright.design.rows import Undefined, differentiated
+from linkwright.design.rows import Evaluator, Undefined, differentiated
 from linkwright.errors import AssemblyError, ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism.checks import listed
-from linkwright.outputs.derivatives import Rows, Series
+from linkwright.outputs.derivatives import Rows
 from linkwright.spatial.algebra import Array
 from linkwright.tape.derivative import SparseMatrix
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
     from linkwright.results.solution import Solution
 
 #: Singular values of G below this part of the largest are none; those between the two make a position singular.
@@ -33,15 +30,8 @@ OPENS = 1e-6  # of how much a parameter changes the equations, the part that not
 FREE = 1e-7  # of an output's size, what freedom may change it by
 
 
-class Kinematic:
+class Kinematic(Evaluator):
     """The rows of a prescribed motion."""
-
-    def __init__(
-        self, mech: Mechanism, names: Sequence[str], series: Series, times: Floats, labels: Sequence[str]
-    ) -> None:
-        self.mech, self.names, self.series, self.times = mech, tuple(names), series, times
-        self.labels = tuple(labels)
-        self.recorded = Recorded(mech, names)
 
     def __call__(self, values: Floats, order: int) -> Rows:
         solution = self._solved(values)
@@ -57,7 +47,7 @@ class Kinematic:
         from linkwright.analysis import kinematic
         from linkwright.mechanism.system import System
 
-        mech = self.mech.with_parameters(**dict(zip(self.names, values.tolist(), strict=True)))
+        mech = self.at(values)
         system = mech.description.system or System()
         try:
             solution = kinematic(mech, system, self.times, system.freedom)
@@ -68,10 +58,6 @@ class Kinematic:
         return solution
 
     # -- programs -----------------------------------------------------------------------------------------
-    def _kernel(self, name: str, function: Callable[..., Array], *shapes: Any, order: int = 0) -> Kernel:
-        outputs = self.series.content if name == "outputs" else ""
-        return kernel(self.mech, DesignRequest(name, self.names, outputs, order), function, *shapes)
-
     def _rows(self, order: int) -> Kernel:
         """t, p, q, v, A → the rows, with derivatives in p that are exact to this order."""
         r, series = self.recorded, self.series
@@ -92,7 +78,7 @@ class Kinematic:
             quantities = series.measured(measured, (t, p, q, v, a), (np.ones(1), *still))
             return series.of(quantities, r.parameters(p), t[0]) + 0.0 * t[0]
 
-        return self._kernel("outputs", rows, *shapes, order=order)
+        return self.kernel("outputs", rows, *shapes, order=order, outputs=True)
 
     def _equations(self) -> tuple[SparseMatrix, SparseMatrix]:
         """G, and how Φ changes with p."""
@@ -105,7 +91,7 @@ class Kinematic:
             return r.open(q, t[0], p) + 0.0 * t[0]
 
         shapes = 1, len(r.free), r.nq, r.nv
-        return self._kernel("rate", rate, *shapes).jacobian(0, 3), self._kernel("phi", phi, *shapes).jacobian(0, 1)
+        return self.kernel("rate", rate, *shapes).jacobian(0, 3), self.kernel("phi", phi, *shapes).jacobian(0, 1)
 
     def _inverse(self, t: Floats, p: Floats, q: Floats, v: Floats) -> tuple[Floats, Floats]:
         """A (T, nv, m), and the directions (T, nv, d) that the equations leave free."""
@@ -148,7 +134,7 @@ class Kinematic:
     def _check_free(self, state: tuple[Floats, ...], null: Floats) -> None:
         """Outputs must not depend on motion that the constraints leave free."""
         r, program = self.recorded, self._rows(1).forward
-        pushing = self._kernel("coordinate rates", lambda q, v: r.rate(q, v) + 0.0 * q[0], r.nq, r.nv)
+        pushing = self.kernel("coordinate rates", lambda q, v: r.rate(q, v) + 0.0 * q[0], r.nq, r.nv)
         q = state[2]
         for j in range(null.shape[-1]):
             n = np.ascontiguousarray(null[:, :, j])
@@ -160,7 +146,7 @@ class Kinematic:
                 size = np.maximum(np.abs(values).max(axis=0), 1.0)
                 worst = np.abs(change).max(axis=0) / size
                 if worst.max(initial=0.0) > FREE:
-                    label = self.labels[int(np.argmax(worst))]
+                    label = self.series.labels[int(np.argmax(worst))]
                     raise ModelError(
                         f"{label} depends on motion that the drivers leave free, and so on its whole history; drive "
                         "that motion too, ask for outputs that do not depend on it, or use dynamic analysis",

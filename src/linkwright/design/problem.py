@@ -68,17 +68,17 @@ class Problem:
         if self.kind == "kinematic":
             from linkwright.design.kinematic import Kinematic
 
-            return Kinematic(mech, names, o.series, self.times, o.labels)
+            return Kinematic(mech, names, o.series, self.times)
         from linkwright.analysis import refuse_massless
 
         refuse_massless(mech.with_parameters(**dict(zip(names, self.start.tolist(), strict=True))))
         if self.kind == "static":
             from linkwright.design.static import Static
 
-            return Static(mech, names, o.series, self.times, o.labels)
+            return Static(mech, names, o.series, self.times)
         from linkwright.design.dynamic import Dynamic
 
-        return Dynamic(mech, names, o.series, self.times, o.labels, method=settings.method or "rk4", dt=settings.dt)
+        return Dynamic(mech, names, o.series, self.times, method=settings.method or "rk4", dt=settings.dt)
 
     def rows(self, values: Floats, order: int) -> Rows:
         """The rows at these values of the parameters."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwright.base.types import Floats
+from linkwright.design.recorded import DesignRequest, Recorded, kernel
 from linkwright.errors import LinkwrightError
-from linkwright.outputs.derivatives import Rows
+from linkwright.outputs.derivatives import Rows, Series
+from linkwright.spatial.algebra import Array
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel
+    from linkwright.model import Mechanism
     from linkwright.tape.derivative import SparseMatrix
 
 
@@ -39,12 +42,39 @@ def second_derivatives(jacobian: SparseMatrix, wrt: int, *state: Any) -> Floats:
     return dense
 
 
-class Evaluator(Protocol):
-    """A way from values of parameters to rows."""
+class Evaluator:
+    """A way from values of parameters to the rows of a mechanism's motion.
 
-    names: tuple[str, ...]
+    `recorded` are the functions of `of`, by default the mechanism itself, whose programs are recorded.
+    """
 
-    def __call__(self, values: Floats, order: int) -> Rows: ...
+    def __init__(
+        self, mech: Mechanism, names: Sequence[str], series: Series, times: Floats, of: Mechanism | None = None
+    ) -> None:
+        self.mech, self.names, self.series, self.times = mech, tuple(names), series, times
+        self.of = of or mech
+        self.recorded = Recorded(self.of, names)
+
+    def __call__(self, values: Floats, order: int) -> Rows:
+        """The rows at these values, with derivatives up to this order."""
+        raise NotImplementedError
+
+    def at(self, values: Floats) -> Mechanism:
+        """The mechanism with these values of the parameters."""
+        return self.mech.with_parameters(**dict(zip(self.names, values.tolist(), strict=True)))
+
+    def kernel(
+        self,
+        name: str,
+        function: Callable[..., Array],
+        *shapes: Any,
+        order: int = 0,
+        outputs: bool = False,
+        time: float = 0.0,
+    ) -> Kernel:
+        """A function as a kernel; `outputs` if the rows are a part of it, and `time` where it is of one time alone."""
+        request = DesignRequest(name, self.names, self.series.content if outputs else "", order, time=time)
+        return kernel(self.of, request, function, *shapes)
 
 
 def checked_finite(rows: Rows, labels: Sequence[str]) -> Rows:

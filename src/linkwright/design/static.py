@@ -6,15 +6,15 @@ step x ← x − A [f; Φ] makes one more order of the derivatives of the place 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwright.base.types import Floats
 from linkwright.closed.statics import NoEquilibrium, frozen
-from linkwright.design.recorded import DesignRequest, Recorded, kernel
-from linkwright.design.rows import Undefined, differentiated
+from linkwright.design.recorded import Recorded
+from linkwright.design.rows import Evaluator, Undefined, differentiated
 from linkwright.errors import AssemblyError
 from linkwright.kernels.kernel import Kernel
 from linkwright.outputs.derivatives import Rows, Series
@@ -27,31 +27,24 @@ if TYPE_CHECKING:
 RANK = 1e-9
 
 
-class Static:
+class Static(Evaluator):
     """The rows of states of rest."""
 
-    def __init__(
-        self, mech: Mechanism, names: Sequence[str], series: Series, times: Floats, labels: Sequence[str]
-    ) -> None:
-        self.mech, self.names, self.series, self.labels = mech, tuple(names), series, tuple(labels)
-        self.times = times if mech.programs.needs_time else times[:1]
-        self._still = type(mech)(frozen(mech.description)) if mech.description.drivers else mech
-        self.recorded = Recorded(self._still, names)
+    def __init__(self, mech: Mechanism, names: Sequence[str], series: Series, times: Floats) -> None:
+        still = type(mech)(frozen(mech.description)) if mech.description.drivers else mech
+        super().__init__(mech, names, series, times if mech.programs.needs_time else times[:1], still)
 
     def __call__(self, values: Floats, order: int) -> Rows:
-        t, q = self.times, self._found(values)
+        t, q = self.times, self._equilibria(values)
         p = np.broadcast_to(values, (len(t), len(values)))
         slopes = self._slopes()(np.zeros((len(t), self.recorded.nv)), t[:, None], p, q)
         inverse: Any = np.linalg.pinv(slopes, rcond=RANK)
-        self._check(inverse)
-        return differentiated(self._rows(order), order, (t[:, None], p, q, np.ascontiguousarray(inverse)))
-
-    def _check(self, inverse: Floats) -> None:
         if not np.isfinite(inverse).all():
             raise Undefined("forces have no finite slopes at the equilibrium; change the start of the parameters")
+        return differentiated(self._rows(order), order, (t[:, None], p, q, np.ascontiguousarray(inverse)))
 
-    def _found(self, values: Floats) -> Floats:
-        mech = self.mech.with_parameters(**dict(zip(self.names, values.tolist(), strict=True)))
+    def _equilibria(self, values: Floats) -> Floats:
+        mech = self.at(values)
         rows: list[Floats] = []
         try:
             q = mech.initial_state(t=float(self.times[0]))[0]
@@ -62,17 +55,13 @@ class Static:
             raise Undefined(str(error)) from None
         return np.array(rows)
 
-    def _kernel(self, name: str, function: Callable[..., Array], *shapes: Any, order: int = 0) -> Kernel:
-        outputs = self.series.content if name == "outputs at rest" else ""
-        return kernel(self._still, DesignRequest(name, self.names, outputs, order), function, *shapes)
-
     def _slopes(self) -> SparseMatrix:
         r = self.recorded
 
         def moved(x: Array, t: Array, p: Array, q: Array) -> Array:
             return _residual(r, r.moved(q, x), t[0], p)
 
-        return self._kernel("residual at rest", moved, r.nv, 1, len(r.free), r.nq).jacobian(0, 0)
+        return self.kernel("residual at rest", moved, r.nv, 1, len(r.free), r.nq).jacobian(0, 0)
 
     def _rows(self, order: int) -> Kernel:
         r, series = self.recorded, self.series
@@ -86,7 +75,9 @@ class Static:
             still = series.chosen(quantities, np.zeros(len(quantities)))
             return series.of(still, r.parameters(p), t[0]) + 0.0 * t[0]
 
-        return self._kernel("outputs at rest", rows, 1, len(r.free), r.nq, (r.nv, r.nv + r.rows), order=order)
+        return self.kernel(
+            "outputs at rest", rows, 1, len(r.free), r.nq, (r.nv, r.nv + r.rows), order=order, outputs=True
+        )
 
 
 def _residual(r: Recorded, q: Array, t: Any, p: Array) -> Array:

@@ -60,9 +60,9 @@ class Rows:
 class Series:
     """Numbers of every time point as a function of the quantities there, of TIME and of the parameters."""
 
-    size: int
     measures: tuple[Measure, ...]
-    function: Callable[[Mapping[str, Any]], Array]  # names → (size,)
+    function: Callable[[Mapping[str, Any]], Array]  # names → (r,)
+    labels: tuple[str, ...]  # what the numbers are called in messages
     content: str  # of the function, as a text: equal texts are equal functions
 
     @property
@@ -137,7 +137,7 @@ class Outputs:
         def function(names: Mapping[str, Any]) -> Array:
             return np.array([expression.evaluate(names) for expression in rows])
 
-        return Series(len(rows), measures, function, repr((measures, rows)))
+        return Series(measures, function, tuple(self.labels), repr((measures, rows)))
 
     def answers(self, rows: Rows, names: Sequence[str], values: Floats) -> dict[str, Answer]:
         """Every output with its derivatives, as far as the rows have them."""
