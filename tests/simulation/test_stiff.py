@@ -21,12 +21,14 @@ def test_a_stiff_damper_takes_few_steps():
 def test_its_jacobian_is_that_of_the_slopes():
     from linkwright.simulation.beginning import Settings, engine_of, first_point
     from linkwright.simulation.kernels import Kernels
+    from linkwright.simulation.slopes import Slopes
 
     mech = double_pendulum()
     kernels = Kernels(mech)
     q, v, tau = np.array([0.3, -0.2]), np.array([0.5, 1.0]), np.zeros(2)
     settings = Settings("radau", 0.0, 1.0, None, 1e-6, 1e-6, np.inf, None)
-    engine = engine_of(mech, kernels, settings, first_point(mech, kernels, 0.0, q, v, None, tau, []), None, tau)
+    slopes = Slopes(kernels, None, tau)
+    engine = engine_of(mech, slopes, settings, first_point(mech, slopes, 0.0, q, v, []))
     found = engine.jacobian(0.0, np.concatenate([q, v]))
     da_dq, da_dv, _ = mech.forward_dynamics_derivatives(q, v, tau)
     wanted = np.block([[np.zeros((2, 2)), np.eye(2)], [da_dq, da_dv]])

@@ -114,14 +114,14 @@ def is_near(x: Floats, initial: Floats, units: Floats, part: float = _CONSISTENT
     return bool(np.max(np.abs(x - initial) / units, initial=0.0) <= part * size)
 
 
-def engine_of(mech: Mechanism, slopes: Slopes, s: Settings, first: Rows, tau: Floats | None) -> Engine:
+def engine_of(mech: Mechanism, slopes: Slopes, s: Settings, first: Rows) -> Engine:
     """The engine for these settings, at the first point."""
-    python, kernels = slopes.law is not None, slopes.kernels
+    python = slopes.law is not None
     if s.dt is not None and not python:
         steps = (s.end - s.start) / s.dt
         if s.times is None and 8.0 * steps * (1 + first.q.size + 2 * first.v.size) > _memory():
             raise ModelError(f"{steps:.3g} steps do not fit into memory; give lw.Saving(interval=...) or a larger dt")
-        return Fixed(kernels, tableau_of(s.method), tau, first, s.end, s.dt, keep=s.times is None)
+        return Fixed(slopes, tableau_of(s.method), first, s.end, s.dt, keep=s.times is None)
     state = first.q[0], first.v[0], first.a[0]
     length, duration = mech.description.length_scale, s.end - s.start
     tolerance = tolerances(mech.tree, mech.closed, length, duration, s.rtol, s.atol, state)
@@ -137,8 +137,8 @@ def engine_of(mech: Mechanism, slopes: Slopes, s: Settings, first: Rows, tau: Fl
         from linkwright.simulation.stiff import Stiff
 
         units = np.concatenate(coordinate_units(mech.tree))
-        return Stiff(slopes, first, s.end, tau, control, tolerance, units, compiled=not python)
-    return Adaptive(kernels, tableau_of(s.method), tau, first, s.end, control, tolerance)
+        return Stiff(slopes, first, s.end, control, tolerance, units)
+    return Adaptive(slopes, tableau_of(s.method), first, s.end, control, tolerance)
 
 
 def first_steps(slopes: Slopes, s: Settings, first: Rows, tolerance: Tolerances, order: int) -> Floats:

@@ -21,7 +21,17 @@ from linkwright.simulation.control import (
     run_settings,
 )
 from linkwright.simulation.dense import dense_terms, dense_value
-from linkwright.simulation.engines import FAR, PIECE, EngineState, Trouble, Work, crossed, far_note, resigned, why_stuck
+from linkwright.simulation.engines import (
+    FAR,
+    PIECE,
+    Engine,
+    EngineState,
+    Trouble,
+    crossed,
+    far_note,
+    resigned,
+    why_stuck,
+)
 from linkwright.simulation.fixed_steps import FixedSteps
 from linkwright.simulation.laws import LawFailed
 from linkwright.simulation.passing import Passing
@@ -47,10 +57,8 @@ class Creep:
         return self.attempts * (self.end - self.begin) > _ENDLESS * (t - self.begin)
 
 
-class Called:
+class Called(Engine):
     """The explicit methods, stage by stage from Python: with dt in steps of one length, else adaptive."""
-
-    keeps = False
 
     def __init__(
         self,
@@ -63,11 +71,8 @@ class Called:
         tolerances: Tolerances,
     ) -> None:
         """`control`: the first step and the longest."""
-        self.slopes, self.tableau, self.end = slopes, tableau, end
-        self.kernels = slopes.kernels
-        self.last, self.begin, self.done = start.copy(), float(start.t[0]), 0
-        self.work = Work(evaluations=1)
-        self.notes: list[str] = []
+        super().__init__(slopes, start, end, evaluations=1)
+        self.tableau, self.done = tableau, 0
         self.tried: list[Floats] = []  # the controls of the attempts since the last good one
         self.watch = Creep(self.begin, end)
         self.steps = None if dt is None else FixedSteps(self.begin, end, dt)
@@ -76,10 +81,6 @@ class Called:
         self.settings = run_settings(self.begin, end, longest, tolerances)
         self.control = first_control(self.begin, first, tolerances.start)
         self.passing = Passing(slopes, tolerances, end, longest)
-
-    @property
-    def time(self) -> float:
-        return float(self.last.t[0])
 
     @property
     def over(self) -> bool:

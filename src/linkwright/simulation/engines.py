@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from linkwright.simulation.control import (
 )
 from linkwright.simulation.dense import dense_count, dense_value
 from linkwright.simulation.fixed_steps import FixedSteps
-from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.passing import Passing
 from linkwright.simulation.rows import Rows
 from linkwright.simulation.slopes import Slopes
@@ -84,29 +83,38 @@ class EngineState:
     control: Floats | None = None
 
 
-class Engine(Protocol):
-    """A way to go on in time."""
+class Engine(ABC):
+    """A way to go on in time from a first point to an end."""
 
-    kernels: Kernels
-    work: Work
-    notes: list[str]  # what a person should know of the run
-    keeps: bool  # whether the rows it gives stay as they are, all of them in one piece of memory
+    keeps = False  # whether the rows it gives stay as they are, all of them in one piece of memory
+
+    def __init__(self, slopes: Slopes, start: Rows, end: float, evaluations: int = 0) -> None:
+        self.slopes, self.kernels = slopes, slopes.kernels
+        self.last, self.begin, self.end = start.copy(), float(start.t[0]), end
+        self.work = Work(evaluations=evaluations)
+        self.notes: list[str] = []  # what a person should know of the run
 
     @property
-    def time(self) -> float: ...
+    def time(self) -> float:
+        return float(self.last.t[0])
 
     @property
-    def over(self) -> bool: ...
+    def over(self) -> bool:
+        return self.time >= self.end
 
+    @abstractmethod
     def advance(self) -> tuple[Rows, Trouble | None]:
         """Further points; the first of them is where it began."""
 
+    @abstractmethod
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         """The states at the parts theta of these steps of the rows given last."""
 
+    @abstractmethod
     def state(self) -> EngineState:
         """All that is needed to continue from here."""
 
+    @abstractmethod
     def restore(self, state: EngineState, rows: Rows) -> None:
         """Continue from a state, after these rows if the engine keeps them itself."""
 
@@ -125,24 +133,15 @@ class Pace:
             self.each = max(seconds / number, 1e-9)
 
 
-class Compiled:
+class Compiled(Engine):
     """What fixed and adaptive steps share: the state, and what lies between two points."""
 
-    keeps = False
-
-    def __init__(self, kernels: Kernels, tableau: Tableau, tau: Floats | None, start: Rows) -> None:
-        self.kernels, self.tableau = kernels, tableau
-        self.slopes = Slopes(kernels, None, tau)
-        self.tau: tuple[Floats, ...] = () if tau is None else (tau,)
-        self.last = start.copy()
-        self.work = Work(evaluations=1)
-        self.notes: list[str] = []
+    def __init__(self, slopes: Slopes, tableau: Tableau, start: Rows, end: float) -> None:
+        super().__init__(slopes, start, end, evaluations=1)
+        self.tableau = tableau
+        self.tau: tuple[Floats, ...] = () if slopes.tau is None else (slopes.tau,)
         self._asked: tuple[Rows, bytes] | None = None
         self._last_terms: tuple[Floats, ...] = ()
-
-    @property
-    def time(self) -> float:
-        return float(self.last.t[0])
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         nq, nv = rows.q.shape[1], rows.v.shape[1]
@@ -177,21 +176,11 @@ def _capacity(kernel: Kernel, nq: int, nv: int) -> int:
 class Fixed(Compiled):
     """Steps of one length; the last may be shorter. With `keep`, every step stays in one table."""
 
-    def __init__(
-        self,
-        kernels: Kernels,
-        tableau: Tableau,
-        tau: Floats | None,
-        start: Rows,
-        end: float,
-        dt: float,
-        *,
-        keep: bool,
-    ) -> None:
-        super().__init__(kernels, tableau, tau, start)
+    def __init__(self, slopes: Slopes, tableau: Tableau, start: Rows, end: float, dt: float, *, keep: bool) -> None:
+        super().__init__(slopes, tableau, start, end)
         self.steps, self.keeps, self.done = FixedSteps(self.time, end, dt), keep, 0
         self.count = self.steps.count
-        kernel = kernels.fixed_step(tableau)
+        kernel = self.kernels.fixed_step(tableau)
         nq, nv = start.q.shape[1], start.v.shape[1]
         room = self.count if keep else min(self.count, _capacity(kernel, nq, nv))
         self.pace = Pace(kernel.signature.work)
@@ -281,19 +270,17 @@ class Adaptive(Compiled):
 
     def __init__(
         self,
-        kernels: Kernels,
+        slopes: Slopes,
         tableau: Tableau,
-        tau: Floats | None,
         start: Rows,
         end: float,
         control: tuple[float, float],
         tolerances: Tolerances,
     ) -> None:
         """`control`: the first step and the longest."""
-        super().__init__(kernels, tableau, tau, start)
-        self.begin, self.end = self.time, end
+        super().__init__(slopes, tableau, start, end)
         first, longest = control
-        kernel = kernels.attempt(tableau)
+        kernel = self.kernels.attempt(tableau)
         nq, nv = start.q.shape[1], start.v.shape[1]
         room = _capacity(kernel, nq, nv)
         self.pace = Pace(kernel.signature.work)
@@ -309,10 +296,6 @@ class Adaptive(Compiled):
             room,
         )
         self.ahead = 16  # attempts that the next call may make
-
-    @property
-    def over(self) -> bool:
-        return self.time >= self.end
 
     def _number(self) -> int:
         """So many attempts as are left by the present step, and not many more than last time."""

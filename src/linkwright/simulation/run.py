@@ -65,7 +65,7 @@ class Run:
         self.initial = q, v
         slopes = Slopes(self.kernels, self.law if program is None else None, self.tau)
         first = first_point(mech, slopes, settings.start, q, v, self.notes)
-        self.engine = engine_of(mech, slopes, settings, first, self.tau)
+        self.engine = engine_of(mech, slopes, settings, first)
         self.output = self._output(first)
         self.watches = watches(events, settings.start, first.q[0], first.v[0], may_record=may_record)
         for watch in self.watches:

@@ -22,7 +22,7 @@ class Slopes:
     """
 
     def __init__(self, kernels: Kernels, law: Law | None, tau: Floats | None, p: Floats | None = None) -> None:
-        self.kernels, self.law = kernels, law
+        self.kernels, self.law, self.tau = kernels, law, tau
         self._inputs = {name: x for name, x in (("tau", tau), ("p", p)) if x is not None}
         self.plain, self.same = kernels.plain, kernels.nq == kernels.nv
 

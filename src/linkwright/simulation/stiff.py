@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from linkwright.base.types import Floats
 from linkwright.simulation.called import Creep
 from linkwright.simulation.control import CLOSED, CONTROL, LATELY, SHRUNK, USUAL, first_control
-from linkwright.simulation.engines import EngineState, Trouble, Work
-from linkwright.simulation.kernels import in_batch
+from linkwright.simulation.engines import Engine, EngineState, Trouble
 from linkwright.simulation.laws import LawFailed
 from linkwright.simulation.passing import Passing
 from linkwright.simulation.rows import Rows
@@ -26,63 +25,46 @@ LEG = 32  # steps after which the solver is begun anew
 _NOT_FINITE = (ValueError, np.linalg.LinAlgError)  # how SciPy's factorisations tell of what is not
 
 
-class Stiff:
+class Stiff(Engine):
     """Radau's method."""
-
-    keeps = False
 
     def __init__(
         self,
         slopes: Slopes,
         start: Rows,
         end: float,
-        tau: Floats | None,
         control: tuple[float, float],
         tolerances: Tolerances,
         units: Floats,
-        *,
-        compiled: bool,
     ) -> None:
-        """`control`: the first step and the longest; `units` of the entries of q and v: 1, or the mechanism's length;
-        `compiled`: the law, if there is one, is in `slopes`' kernels."""
-        self.slopes, self.end, self.compiled = slopes, end, compiled
-        self.kernels = slopes.kernels
-        self.watch = Creep(float(start.t[0]), end)
-        self.tau: tuple[Floats, ...] = () if tau is None else (tau,)
-        self.last, self.work = start.copy(), Work()
+        """`control`: the first step and the longest; `units` (nq + nv,): 1, or the mechanism's length."""
+        super().__init__(slopes, start, end)
+        self.watch = Creep(self.begin, end)
         self.h, self.longest = control
         self.tolerances, self.reached = tolerances, tolerances.start
         self.units = units
         self.passing = Passing(slopes, tolerances, end, self.longest)
         self.usual = 0.0  # the longest step of late
-        self.notes: list[str] = []
         self.between_ends: list[Any] = []  # dense output of the steps given last
-
-    @property
-    def time(self) -> float:
-        return float(self.last.t[0])
-
-    @property
-    def over(self) -> bool:
-        return self.time >= self.end
 
     def slope(self, t: float, y: Floats) -> Floats:
         """ẏ of y = (q, v)."""
         self.work.evaluations += 1
-        nq = self.slopes.kernels.nq
+        nq = self.kernels.nq
         return np.concatenate(self.slopes.slope(t, y[:nq].copy(), y[nq:].copy()))
 
     def jacobian(self, t: float, y: Floats) -> Floats:
         """∂ẏ/∂y by central differences, all in one call of the kernel where there is one."""
-        n, nq = len(y), self.slopes.kernels.nq
+        n, nq = len(y), self.kernels.nq
         # Rates that are small beside the others are moved by a part of these, whatever the time is counted in.
         units = np.concatenate([self.units[:nq], self.units[nq:] * (np.max(np.abs(y[nq:]) / self.units[nq:]) or 1.0)])
         step = np.cbrt(np.finfo(float).eps) * np.maximum(np.abs(y), 1e-2 * units)
         points = np.concatenate([y + np.diag(step), y - np.diag(step)])
-        if self.compiled:
+        if self.slopes.law is None:
             self.work.evaluations += 2 * n
             q, v = np.ascontiguousarray(points[:, :nq]), np.ascontiguousarray(points[:, nq:])
-            slopes = np.concatenate(in_batch(self.slopes.kernels.slope(), q, v, np.full(2 * n, t), *self.tau), axis=1)
+            parts = self.slopes.batch(self.kernels.slope(), q=q, v=v, t=np.full(2 * n, t))
+            slopes = np.concatenate(parts, axis=1)
         else:
             slopes = np.array([self.slope(t, point) for point in points])
         return np.asarray(((slopes[:n] - slopes[n:]) / (2.0 * step[:, None])).T)
@@ -102,7 +84,7 @@ class Stiff:
         """Some steps from the last point on, put behind the points."""
         from scipy.integrate import Radau  # type: ignore[import-untyped]
 
-        nq = self.slopes.kernels.nq
+        nq = self.kernels.nq
         start = np.concatenate([self.last.q[0], self.last.v[0]])
         self.atol = self.tolerances.absolute(self.reached)
         try:
@@ -196,7 +178,7 @@ class Stiff:
         return self.slope(t, np.concatenate([q, v]))[len(q) :]
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
-        nq = self.slopes.kernels.nq
+        nq = self.kernels.nq
         states = Rows.empty(len(step), rows.q.shape[1], rows.v.shape[1])
         t = rows.t[step] + theta * (rows.t[step + 1] - rows.t[step])
         for n, (k, when) in enumerate(zip(step.tolist(), t.tolist(), strict=True)):
