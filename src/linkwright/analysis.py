@@ -50,22 +50,43 @@ def analyse(
     progress: Progress | None = None,
     **simulation: Any,
 ) -> Solution:
-    """What the model's SYSTEM says, or `analysis`: "kinematic", "dynamic", "static" or "inverse dynamic".
+    """The analysis that a model's SYSTEM asks for, as a Solution.
 
-    Kinematic: position, velocity and acceleration of every body as drivers prescribe; motion that the constraints
-    leave free is the one of least norm, or with freedom="pivoting" the paper's. Dynamic: the motion from the model's
-    initial conditions under its forces; `simulation` overrides its settings, as `lw.simulate` has them (method, rtol,
-    dt, tau, events, stepping, saving). Static: where it stays at rest, at every time if it depends on time.
-    Inverse dynamic: the kinematic motion, and the forces of the drivers that cause it.
+    mechanism: a Mechanism, or the path of a model file.
 
-    At a time point Newton's method ends when its last correction is at most `newton_tolerance` (a part of the bodies'
-    sizes, and radians; by default 3e-9, after which rounding is left) and the constraints are met to
-    `constraint_tolerance` (m, angles by the arc they make at the mechanism's size; by default 1e-9 of that size): of
-    kinematic and inverse dynamic analysis.
+    times: the time points (s), (T,) and increasing; by default those of the SYSTEM.
 
-    `times` overrides the model's times. `parameters` are other values for the model's parameters; a file is read with
-    them, as by `linkwright run --set`. Forces are in `sol.series`. A run that cannot go on is returned as far as it
-    went, and `sol.status` says why. Raises AssemblyError if the mechanism cannot be assembled at the start.
+    analysis: by default that of the SYSTEM, or one of
+
+    - "kinematic": position, velocity and acceleration of every body as drivers prescribe;
+    - "dynamic": the motion from the model's initial conditions under its forces, by `lw.simulate`;
+    - "static": equilibria, at every time if the forces or drivers depend on time;
+    - "inverse dynamic": the kinematic motion, and the forces of the drivers that cause it.
+
+    freedom: how undriven degrees of freedom move in kinematic analysis: "minimum-norm" (the velocities of least norm)
+    or "pivoting" (the method of the paper); by default as the SYSTEM says.
+
+    newton_tolerance: of kinematic and inverse dynamic analysis; Newton's method ends when its last correction is at
+    most this part of the bodies' sizes, and radians. 3e-9 by default, after which rounding is left.
+
+    constraint_tolerance: of the same analyses; the gap (m, angles by the arc they make at the mechanism's size) at
+    which constraints count as met. 1e-9 of the mechanism's size by default.
+
+    parameters: other values of the model's parameters, by name; none by default. A file is read with them.
+
+    progress: a function that is called with the time points, or seconds, so far and in all; none by default.
+
+    simulation: arguments of `lw.simulate` for dynamic analysis: tau, method, rtol, dt, events, stepping, saving; those
+    that are left out are the SYSTEM's.
+
+    Forces are in `sol.series`. A run that cannot continue is returned as far as it went, and `sol.status` says why.
+    Raises AssemblyError if the mechanism cannot be assembled at the start, ModelError for arguments that the analysis
+    does not take, NameNotFound for a name that there is not.
+
+    >>> import linkwright as lw
+    >>> sol = lw.analyse(lw.chain(1), times=[0.0, 0.1, 0.2], analysis="dynamic")
+    >>> sol.q.shape
+    (3, 1)
     """
     mech = mechanism_of(mechanism, parameters)
     d = mech.description

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import linkwright as lw
+from linkwright import analysis
 from linkwright.errors import ArgumentError
-from linkwright.simulation import rollout, settings, simulate
+from linkwright.results import solution, storage
+from linkwright.simulation import events, rollout, settings, simulate
 
 MECH = lw.chain(1)
 FIELDS = [(kind, field.name) for kind in (lw.Stepping, lw.Saving) for field in fields(kind)]
@@ -65,7 +67,9 @@ def test_the_times_of_an_analysis_are_its_own(settings):
         lw.analyse(MECH, times=[0.0, 1.0], analysis="dynamic", **settings)
 
 
-@pytest.mark.parametrize("module", [settings, simulate, rollout], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [settings, simulate, rollout, events, analysis, solution, storage], ids=lambda module: module.__name__
+)
 def test_examples_in_docstrings_hold(module):
     result = doctest.testmod(module)
     assert result.attempted

@@ -60,9 +60,17 @@ class Occurrence:
 class Solution:
     """How the bodies of a mechanism moved: positions, velocities and accelerations in ground's axes, SI units.
 
-    `position("block")` and its sisters take a body, a frame, a trace or ground and give one row a time point, whatever
-    the case of the name where only one fits. `status` says how the run ended; a run that stopped early keeps the points
-    up to there.
+    `lw.analyse`, `lw.simulate` and `lw.open` give one. time: the time points (s), (T,). status: how the run ended; a
+    run that stopped early has the points up to there. counters: the work that it took. events: the events that were
+    met, each with name, time, q and v. series: forces by name, each with values (T,) and unit. description: the model.
+
+    `position("block")` and its sisters take the name of a body, a frame, a trace or ground and give one row a time
+    point; capital and small letters are the same where only one name fits. Another name is a NameNotFound.
+
+    >>> import linkwright as lw
+    >>> sol = lw.simulate(lw.chain(2), t_end=0.5, q0=[0.9, -0.4], saving=lw.Saving(interval=0.1))
+    >>> sol.position("link2").shape, sol.joint("joint1").shape, bool(sol.status)
+    ((6, 3), (6, 1), True)
     """
 
     def __init__(
@@ -207,11 +215,11 @@ class Solution:
         return np.array((quaternion_product(e, spread(euler_parameters(at.r), e)) if at.turned else e).T)
 
     def angular_velocity(self, name: str) -> Floats:
-        """(T, 3): the angular velocity of a body or frame, in ground's axes."""
+        """(T, 3): the angular velocity (rad/s) of a body or frame, in ground's axes."""
         return np.array(self._of("angular_velocity", place(self.description, name)).T)
 
     def angular_acceleration(self, name: str) -> Floats:
-        """(T, 3): the angular acceleration of a body or frame, in ground's axes."""
+        """(T, 3): the angular acceleration (rad/s²) of a body or frame, in ground's axes."""
         return np.array(self._of("angular_acceleration", place(self.description, name)).T)
 
     def _of(self, quantity: str, at: Place) -> Floats:
@@ -222,16 +230,19 @@ class Solution:
 
     # -- joints -----------------------------------------------------------------------------------------
     def joint(self, name: str) -> Floats:
-        """(T, nq): the coordinates of a joint, one that closes a loop too; angles are accumulated over turns, from
-        those of its driver, its initial value or its gear where it has one."""
+        """(T, nq): the coordinates (rad, m) of the joint of this name, also of one that closes a loop.
+
+        Angles are accumulated over turns, from those of its driver, its initial value or its gear where it has one.
+        Another name is a NameNotFound.
+        """
         return self._joint(name)[0]
 
     def joint_rate(self, name: str) -> Floats:
-        """(T, nv): the rates of a joint."""
+        """(T, nv): the rates (rad/s, m/s) of the joint of this name."""
         return self._joint(name)[1]
 
     def joint_acceleration(self, name: str) -> Floats:
-        """(T, nv): how the rates of a joint change, from the accelerations of its bodies."""
+        """(T, nv): how the rates (rad/s², m/s²) of the joint of this name change."""
         return self._joint(name)[2]
 
     def _joint(self, name: str) -> tuple[Floats, Floats, Floats]:
@@ -277,14 +288,14 @@ class Solution:
         return self._mechanism
 
     def energy(self) -> Floats:
-        """(T,): kinetic energy, and potential energy in gravity; springs have none here."""
+        """(T,): kinetic energy plus potential energy in gravity (J); that of springs is not in it."""
         mech = self.mechanism
         return np.asarray(mech.kinetic_energy(self.q, self.v) + mech.potential_energy(self.q))
 
     # -- the outside ------------------------------------------------------------------------------------
     @property
     def data(self) -> xarray.Dataset:
-        """Everything as an xarray Dataset: dimensions time, body, axis (x, y, z) and parameter (e0..e3)."""
+        """All arrays as an xarray Dataset: dimensions time, body, axis (x, y, z) and parameter (e0..e3)."""
         if self._dataset is None:
             from linkwright.results.tables import dataset
 
@@ -292,7 +303,11 @@ class Solution:
         return self._dataset
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a NetCDF file that `lw.open` reads, with the model in it; a name in .csv, as `to_csv` does."""
+        """Write the solution to a file, whole or not at all.
+
+        path: a name in .csv gives a table, as `to_csv` does; any other a NetCDF file that `lw.open` reads, with the
+        model in it. Raises LinkwrightError if it cannot be written.
+        """
         from linkwright.results.storage import save
 
         if path_text("a solution", path).lower().endswith(".csv"):
@@ -301,9 +316,10 @@ class Solution:
             save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
-        """Write a table, one row a time point, columns as `block.x [m]`, of the bodies and frames named.
+        """Write a table, one row a time point, columns as `block.x [m]`.
 
-        Unless named they are all bodies, then the traced points and the joints with one coordinate.
+        path: the file. names: of bodies and frames, one or several; by default all bodies, then the traced points, the
+        series and the joints with one coordinate. Raises NameNotFound for another name.
         """
         from linkwright.results.tables import write_csv
 
@@ -315,10 +331,12 @@ class Solution:
         quantities: str | Sequence[str] = ("position", "velocity", "acceleration"),
         path: str | os.PathLike[str] | None = None,
     ) -> Figure:
-        """A figure of these bodies, frames, traces and joints, one row a quantity.
+        """A figure with a column for each body, frame, trace or joint and a row for each quantity.
 
-        Unless given they are the traced points, the joints of one coordinate that move, and the bodies whose origins
-        move, at most six. With a path it is written as PNG, SVG or PDF.
+        names: the columns, one name or several; by default the traced points, the joints of one coordinate that move,
+        and the bodies whose origins move, at most six. quantities: the rows, some of "position", "orientation",
+        "velocity", "angular_velocity", "acceleration" and "angular_acceleration". path: a file in .png, .svg or .pdf to
+        which the figure is written too; none by default. Raises NameNotFound for another name or quantity.
         """
         from linkwright.results.plots import plot
 
@@ -332,10 +350,10 @@ class Solution:
     def plot_series(
         self, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None
     ) -> Figure:
-        """A figure of `series`, one pair of axes for each unit: those named, or the forces of drivers,
-        force elements, rods and point constraints.
+        """A figure of `series`, one pair of axes for each unit.
 
-        With a path it is written as PNG, SVG or PDF.
+        names: one series or several; by default all but the components of joint forces. path: a file in .png, .svg or
+        .pdf to which the figure is written too; none by default. Raises NameNotFound for another name.
         """
         from linkwright.results.series_plot import plot_series
 

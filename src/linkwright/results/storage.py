@@ -87,7 +87,16 @@ def _why_unread(model: str) -> str:
 
 
 def open(path: str | os.PathLike[str]) -> Solution:
-    """The solution in a file that `Solution.save` wrote, with its model."""
+    """The solution in a NetCDF file that `Solution.save` wrote, with its model.
+
+    path: the file. Raises FormatError for a file that is no such solution, or damaged.
+
+    >>> import tempfile, linkwright as lw
+    >>> path = tempfile.mkdtemp() + "/swing.nc"
+    >>> lw.simulate(lw.chain(1), t_end=0.1, q0=[0.5]).save(path)
+    >>> lw.open(path).description.nb
+    1
+    """
     import h5py
 
     file = path_text("a solution", path)

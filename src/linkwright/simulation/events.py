@@ -31,14 +31,29 @@ _ROOM = 2**20  # numbers of the states between steps that are looked at together
 
 @dataclass(frozen=True)
 class Event:
-    """A zero crossing of function(t, q, v): upward with direction > 0, downward with direction < 0, else both.
+    """A zero crossing of a function of the state, for `lw.simulate(..., events=...)`.
 
-    The function is in NumPy syntax and is compiled; one that cannot be recorded is called from Python at every step.
-    It is looked at after every step and at some parts of it, by its sign and its slope, so that two crossings within
-    one step are found. `sol.status.notes` says where it came so near to zero, or crossed it so often within one step,
-    that what happened is not resolved. A value that is not finite ends the run with the status "event has no value". A
-    terminal event ends the run where it happens. `sol.events` lists what was met, by name; the second event of a name
+    function: function(t, q, v) of the time (s), the coordinates (nq,) and the rates (nv,), in NumPy syntax; it gives
+    one number. It is compiled; one that cannot be recorded is called from Python at every step.
+
+    terminal: whether the event ends the run; False by default.
+
+    direction: 1 for crossings upward, -1 for those downward, 0 (the default) for both.
+
+    name: its name in `sol.events`; by default that of the function, or "event 1" and so on. The second event of a name
     "hit" is "hit (2)".
+
+    The function is looked at after every step and at some parts of it, by its sign and its slope, so that two crossings
+    within one step are detected. `sol.status.notes` says where it came so near to zero, or crossed it so often within
+    one step, that what happened is not resolved. A value that is not finite ends the run with the status "event has no
+    value". `sol.events` lists the events that were met, each with name, time, q and v.
+
+    Raises ModelError for a function that cannot be called, or another direction.
+
+    >>> import numpy as np, linkwright as lw
+    >>> low = lw.Event(lambda t, q, v: q[0] - np.pi, terminal=True, name="low")
+    >>> lw.simulate(lw.chain(1), t_end=5.0, q0=[2.0], events=low).status.reason
+    'event'
     """
 
     function: Callable[[Any, Any, Any], Any]

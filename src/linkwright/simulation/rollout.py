@@ -36,7 +36,12 @@ _FEWER = "take fewer with lw.Samples(every=...), or choose its outputs"
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """Motions side by side: arrays (..., samples, n), the leading axes those of the initial states."""
+    """Motions side by side: arrays (..., samples, n), the leading axes those of the initial states.
+
+    time: the times of the samples (s), (samples,). q, v, a: coordinates, rates and accelerations of the spanning tree,
+    None where `lw.Sampling` does not ask for them; y: the values of the function that it asks for, or None. final_q,
+    final_v: the last states (..., nq) and (..., nv).
+    """
 
     time: Floats  # (samples,)
     q: Floats | None  # None where it was not asked for
@@ -48,7 +53,7 @@ class Rollout:
 
     @property
     def ok(self) -> NDArray[np.bool_]:
-        """(...): whether a motion has finite numbers to its end."""
+        """(...): whether the last state of a motion is finite."""
         good: NDArray[np.bool_] = finite(self.final_q) & finite(self.final_v)
         return good
 
