@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.acting import forces
+from linkwright import acting
 from linkwright.base.checks import real_array
 from linkwright.base.types import Floats
 from linkwright.closed.starting import at_initial_state
@@ -241,7 +241,7 @@ def refuse_undriven(mech: Mechanism) -> None:
 def _acted(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:
     """The solution with the forces that acted as its series; tau is what `lw.simulate` takes."""
     try:
-        series, notes = forces(mech, solution, _along(solution, tau, mech.nv))
+        series, notes = acting.forces(mech, solution, _along(solution, tau, mech.nv))
     except LawFailed as error:
         series, notes = {}, [f"forces are left out: {error}"]
     except KeyboardInterrupt:  # the motion is there, and may have taken hours

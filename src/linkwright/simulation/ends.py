@@ -78,7 +78,7 @@ def law_failed(message: str, t: float) -> Status:
 
 
 def interrupted(t: float, resumable: bool | None) -> Status:
-    """The status of a run that a person ended; `kept` if it has a checkpoint, None if such runs have none."""
+    """The status of a run that a person ended; `resumable` if it has a checkpoint, None if such runs have none."""
     advice = "a run with lw.Saving(checkpoint=...) can be resumed"
     if resumable:
         advice = "continue with lw.Saving(checkpoint=..., resume=True)"
