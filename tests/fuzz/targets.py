@@ -217,7 +217,7 @@ def options(data: bytes, folder: Path) -> Any:
     if option == "--sample":
         return sweep._parameters(path, None, [value])
     if option == "--times":
-        return run._times(value)
+        return run.time_points(value)
     return screen.file_options(None, False, [value]), screen.assignments([value])
 
 
