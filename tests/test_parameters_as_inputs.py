@@ -84,7 +84,7 @@ def close(one: Any, other: Any, what: str = "") -> None:
 
 def kernel_or_refusal(mech: lw.Mechanism, request: Request) -> Kernel | str:
     try:
-        kernel = mech.programs.kernel(mech.programs.resolved(request))
+        kernel = mech.kernels.kernel(mech.programs.resolved(request))
         kernel.signature  # noqa: B018  (by now it is recorded, or refused)
     except ModelError as error:
         return str(error)
@@ -187,7 +187,7 @@ def test_two_values_share_code_and_not_numbers_also_by_the_short_way_of_a_call()
     for _ in range(3):
         for mech, answer in zip(mechanisms, right, strict=True):
             close(mech.forward_dynamics(q, v, tau), answer)
-    kernels = [m.programs.kernel(m.programs.resolved(Request("forward_dynamics"))) for m in mechanisms]
+    kernels = [m.kernels.kernel(m.programs.resolved(Request("forward_dynamics"))) for m in mechanisms]
     assert kernels[0].variant(1).code is kernels[1].variant(1).code
     assert type(mechanisms[0].forward_dynamics).__name__ == "builtin_function_or_method"
 
@@ -210,7 +210,7 @@ def test_copied_and_pickled_mechanisms_keep_their_values_and_their_source() -> N
     for other in (copy.copy(mech), copy.deepcopy(mech), pickle.loads(pickle.dumps(mech))):
         assert other.programs.parametrised is not None
         close(other.mass_matrix(q), mech.mass_matrix(q))
-    kernel = mech.programs.kernel(mech.programs.resolved(Request("mass_matrix")))
+    kernel = mech.kernels.kernel(mech.programs.resolved(Request("mass_matrix")))
     close(pickle.loads(pickle.dumps(kernel))(q), mech.mass_matrix(q))
 
 

@@ -76,7 +76,7 @@ def _gears(mech: Mechanism, solution: Solution, tau: Floats) -> dict[tuple[str, 
     if not mech.tree.couplings:
         return {}
     d = mech.description
-    values = mech.programs.evaluate(Request("gear_forces"), solution.q, solution.v, tau, t=solution.time)
+    values = mech.kernels.evaluate(Request("gear_forces"), solution.q, solution.v, tau, t=solution.time)
     names = (m.name or d.joint_names[m.follower] for m in d.mimics)
     return {("gear", name): values[:, [k]] for k, name in enumerate(names)}
 
@@ -87,7 +87,7 @@ def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
     scalar = [e for e in d.elements if isinstance(e, JointForce | PointForce)]
     if not scalar:
         return {}
-    values = mech.programs.evaluate(Request("force_values"), solution.q, solution.v, t=solution.time)
+    values = mech.kernels.evaluate(Request("force_values"), solution.q, solution.v, t=solution.time)
     series = {}
     for k, e in enumerate(scalar):
         angular = isinstance(e, JointForce) and turns(d.kind_of(d.joint_names.position("joint", e.joint)).name, e.index)

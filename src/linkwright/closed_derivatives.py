@@ -20,7 +20,7 @@ from linkwright.dynamics.context import Question
 from linkwright.dynamics.tangents import state_derivatives
 from linkwright.errors import ModelError
 from linkwright.recursions import composite, newton_euler
-from linkwright.recursions.constraint_space import elimination, gradient, rows_of
+from linkwright.recursions.constraint_space import gradient, responses, rows_of
 from linkwright.recursions.factor import factorise
 from linkwright.recursions.holds import together
 from linkwright.spatial.algebra import Array
@@ -49,12 +49,10 @@ def derivatives(question: Question) -> tuple[Array, Array, Array]:
     blocks = blocks_of(question)
     holds = together(holds_of(question, traversal), blocks.groups)
     g = [gradient(traversal, hold) for hold in holds]
-    response = [np.array([factor.solve(list(row)) for row in rows]).reshape(rows.shape) for rows in g]
+    response, factors = responses(traversal, holds, g, factor, blocks)
     free = -np.stack([np.array(factor.solve(list(column))) for column in first.T], axis=1)
-    count = range(len(holds))
     right = [-second[at] - rows @ free for at, rows in zip(blocks.rows, g, strict=True)]
-    k = {(i, j): g[i] @ response[j].T for i in count for j in count if i <= j}
-    multipliers = elimination(traversal, holds, k, blocks).solve(right)
+    multipliers = factors.solve(right)
     change = sum((x.T @ y for x, y in zip(response, multipliers, strict=True)), free)
     # Where equations are nearly dependent that elsewhere are not, rounding is all that is left of the answer.
     with np.errstate(invalid="ignore"):
@@ -74,16 +72,16 @@ def _residual(question: Question, parts: Sequence[Array]) -> Array:
     less: list[Any] = list(total)
     left: list[Array] = []
     for hold, part in zip(holds_of(question, moving(question)), parts, strict=True):
-        rest = -hold.bias
+        residual = -hold.bias
         for handle, columns in hold.ends:
             row = traversal.rows[handle.position] if handle.position >= 0 else traversal.ground
-            rest = rest + columns.T @ handle.outward(row["b"])
+            residual = residual + columns.T @ handle.outward(row["b"])
         for i, rows in rows_of(traversal, hold).items():
-            rest = rest + rows.T @ traversal.links[i].a
-            ratio = float(x.ratio[i]) if x.follows[i] else 1.0
+            residual = residual + rows.T @ traversal.links[i].a
+            ratio = float(x.ratio[i])
             for k, push in enumerate(rows @ part):
                 less[int(x.v_at[i]) + k] = less[int(x.v_at[i]) + k] - ratio * push
-        left.append(rest)
+        left.append(residual)
     return np.concatenate([np.array(less), *left])
 
 

@@ -23,7 +23,7 @@ from linkwright.recursions.determined import undetermined
 from linkwright.recursions.holds import Hold, Surroundings, holds, together
 from linkwright.recursions.redundancy import Blocks, Redundancy, redundancy
 from linkwright.recursions.semidefinite import Elimination, Limits, Scales
-from linkwright.recursions.traversal import Unrolled
+from linkwright.recursions.traversal import Unrolled, add_to
 from linkwright.spatial.algebra import Array, dot, is_zero
 from linkwright.spatial.definite import RANK_TOLERANCE
 from linkwright.tape.block import Block
@@ -71,8 +71,7 @@ def wrenches_of(question: Question, multipliers: Sequence[Array]) -> dict[int, A
     for hold, x in zip(holds_of(question, moving(question)), multipliers, strict=True):
         for handle, columns in hold.ends:
             if handle.position >= 0:
-                wrench = handle.inward(columns @ x)
-                total[handle.position] = total[handle.position] + wrench if handle.position in total else wrench
+                add_to(total, handle.position, handle.inward(columns @ x))
     return total
 
 
@@ -230,7 +229,7 @@ def _scales(traversal: Unrolled, hold: Hold, units: Array, size: Any) -> Array:
         total = total + size**2 * np.sum(columns[:3] ** 2, axis=0) + np.sum(columns[3:] ** 2, axis=0)
     x = traversal.coordinates
     for d in hold.direct:
-        ratio = float(x.ratio[d.position]) if x.follows[d.position] else 1.0  # of a follower to the rate that it shares
+        ratio = float(x.ratio[d.position])  # of a follower to the rate that it shares
         total = total + (ratio * d.row * units[int(x.v_at[d.position]) + d.index]) ** 2
     return np.array([1.0 if is_zero(x) else np.sqrt(x) for x in total])
 

@@ -23,7 +23,7 @@ from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.libraries import on_device
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.merge import lock
-from linkwright.programs import Maker
+from linkwright.programs import Kernels, Maker
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import has_scalars
 from linkwright.views import Body, DofReport, Joint
@@ -42,7 +42,7 @@ class Mechanism(Described):
     ) -> None:
         """Of a description; with `source`, of one that differs from it in the values of the parameters `names`."""
         super().__init__(Maker(description, None if source is None else source.programs, names))
-        self._source = source
+        self._source, self.kernels = source, Kernels(self.programs)
         self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
 
     def __getstate__(self) -> tuple[Description, Mechanism | None, tuple[str, ...]]:
@@ -74,7 +74,7 @@ class Mechanism(Described):
         if "reference" in FUNCTIONS[function].options:
             reference = reference or "body"
         request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
-        return self.programs.plain_program(request)
+        return self.kernels.program(request)
 
     def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:
         """The answer of a request with one output."""
@@ -88,7 +88,7 @@ class Mechanism(Described):
 
     def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
         """Run the program of a request; after the first plain call of one state, take the short way."""
-        answer = self.programs.evaluate(request, *arrays, t=t, out=out)
+        answer = self.kernels.evaluate(request, *arrays, t=t, out=out)
         if isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1 and not self.programs.timed(request):
             self._shorten(request, arrays)
         return answer
@@ -100,7 +100,7 @@ class Mechanism(Described):
         by_method = bool(method) and method not in self._quick and request == Request("forward_dynamics", method)
         if not (plain or by_method) or has_scalars(*arrays):
             return
-        kernel = self.programs.kernel(request)
+        kernel = self.kernels.kernel(request)
         if by_method and kernel.signature.work < _LONG:
             quick = shortcut(kernel, partial(type(self)._array, self, request), name)
             if quick is not None:

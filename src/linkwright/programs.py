@@ -69,7 +69,7 @@ class Parametrised:
 
 
 class Maker(RequestRules):
-    """Makes the programs of one mechanism, and keeps their kernels.
+    """Makes the programs of one mechanism.
 
     One that has other values of the parameters `names` than its `source` uses the source's programs, where these are
     such that no answer depends on it: see `parametrised`.
@@ -78,70 +78,19 @@ class Maker(RequestRules):
     def __init__(self, description: Description, source: Maker | None = None, names: Collection[str] = ()) -> None:
         super().__init__(description)
         self.source, self.names = source, tuple(name for name in description.parameters if name in names)
-        self._kernels: dict[Request, Kernel] = {}
-        self._plain: dict[Request, Program] = {}
-        self._further: OrderedDict[Hashable, Kernel] = OrderedDict()  # of programs that are no function of it
-        self._lock = Lock()
 
     @property
     def values(self) -> dict[str, float]:
         """The parameters in which it differs from its source, with their values."""
         return {name: self.description.parameters[name] for name in self.names}
 
-    # -- answers ----------------------------------------------------------------------------------------
-    def evaluate(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
-        """The outputs of the program of a request for states of any batch shape, or for recorded scalars."""
-        kernel = self.kernel(request)
-        if has_scalars(*arrays):
-            return (kernel.program if self.source is None else self.program(request))(*arrays)
-        if self.timed(request):
-            return kernel(*arrays, t, out=out)
-        if type(t) is not float:
-            real_array(f"{request.function}: t", t)
-        return kernel(*arrays, out=out)
-
     def timed(self, request: Request) -> bool:
         """Whether the program of a request has an input t."""
         return FUNCTIONS[request.function].forces and self.needs_time
 
-    def position_correction(self, q: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
-        """The least change of q, in the mass metric, that closes the loops to first order; and what is open."""
-        change, phi = self.evaluate(Request("closing"), q, t=t)
-        return change, phi
-
-    def velocity_projection(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
-        """The least change of v, in the mass metric, that keeps the loops closed; and how they open."""
-        change, rate = self.evaluate(Request("settling"), q, v, t=t)
-        return change, rate
-
-    def applied_forces(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
-        """The wrenches of force elements on bodies (..., nb, 6), in their axes, and their forces on rates (..., nv)."""
-        wrenches, forces = self.evaluate(Request("applied_forces"), q, v, t=t)
-        return wrenches, forces
-
-    def initial_values(self, q: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]:
-        """What the initial conditions name, at a state, and how fast it changes."""
-        values, slopes = self.evaluate(Request("initial_values"), q, v)
-        return values, slopes
-
     # -- kernels and programs ---------------------------------------------------------------------------
     def kernel(self, request: Request) -> Kernel:
-        """The kernel of a request, made once."""
-        try:
-            kernel = self._kernels.get(request)
-        except TypeError:  # of a list or a dictionary, which cannot be looked up
-            raise ModelError(f"{request.function} takes names as text: {request}") from None
-        if kernel is not None:
-            return kernel
-        asked, request = request, self.resolved(request)
-        with self._lock:
-            kernel = self._kernels.get(request)
-            if kernel is None:
-                kernel = self._kernels[request] = self._made_kernel(request)
-            self._kernels[asked] = kernel
-        return kernel
-
-    def _made_kernel(self, request: Request) -> Kernel:
+        """The kernel of a request, which is `resolved`."""
         self.check(request)
         if self.source is not None and not FUNCTIONS[request.function].numbers:
             return self.source.kernel(request)
@@ -160,46 +109,6 @@ class Maker(RequestRules):
         free = replace(request, free=self.names, ranks_hold=True)
         source.shapes(free)
         return parametrised.kernel(free, lambda: source.program(free, packed=True))
-
-    def further_kernel(
-        self,
-        request: Hashable,
-        record: Callable[[], Program],
-        *,
-        parametrised: Parametrised | None = None,
-        seldom: bool = False,
-    ) -> Kernel:
-        """The kernel of a program about the mechanism that is no function of it: a step in time, a frame's motion.
-
-        The request tells the programs of a mechanism apart, in other processes by its `repr`. `record` makes the
-        program where no cache has its code; `seldom` is for code that runs a few times. With `parametrised` the
-        program is about its source, with the parameters as an input p. The last ones are kept.
-        """
-        with self._lock:
-            key = request, parametrised is not None  # whether parameters are an input, or data
-            kernel = self._further.get(key)
-            if kernel is None:
-                if parametrised is None:
-                    kernel = program_cache.kernel(self.description.digest, request, record, seldom=seldom)
-                else:
-                    kernel = parametrised.kernel(request, record, seldom=seldom)
-                self._further[key] = kernel
-                if len(self._further) > FURTHER:
-                    self._further.popitem(last=False)
-            else:
-                self._further.move_to_end(key)
-        return kernel
-
-    def plain_program(self, request: Request) -> Program:
-        """The program with a place for every number; the kernel's may be packed, or have values as data."""
-        request = self.resolved(request)
-        kernel = self.kernel(request)
-        if not self.rolls(request) and self.source is None:
-            return kernel.program
-        with self._lock:
-            if request not in self._plain:
-                self._plain[request] = self.program(request)
-            return self._plain[request]
 
     def program(self, request: Request, *, packed: bool = False) -> Program:
         """Record the program of a request; a loop may be `packed` into less memory, without derivatives."""
@@ -295,3 +204,105 @@ class Maker(RequestRules):
             return phi, g
 
         return redundancy(evaluate, lambda q, change: integrate(q, change * units), self.drawn, self.driven, nv)
+
+
+class Kernels:
+    """The kernels of a mechanism's programs, each made once, and the answers that they give.
+
+    They stand apart from the program factory, which is alive as long as a kernel may have to record its program.
+    """
+
+    def __init__(self, programs: Maker) -> None:
+        self.programs = programs
+        self._kernels: dict[Request, Kernel] = {}
+        self._plain: dict[Request, Program] = {}
+        self._further: OrderedDict[Hashable, Kernel] = OrderedDict()  # of programs that are no function of it
+        self._lock = Lock()
+
+    def evaluate(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
+        """The outputs of the program of a request for states of any batch shape, or for recorded scalars."""
+        kernel = self.kernel(request)
+        if has_scalars(*arrays):
+            return (kernel.program if self.programs.source is None else self.programs.program(request))(*arrays)
+        if self.programs.timed(request):
+            return kernel(*arrays, t, out=out)
+        if type(t) is not float:
+            real_array(f"{request.function}: t", t)
+        return kernel(*arrays, out=out)
+
+    def kernel(self, request: Request) -> Kernel:
+        """The kernel of a request, made once."""
+        try:
+            kernel = self._kernels.get(request)
+        except TypeError:  # of a list or a dictionary, which cannot be looked up
+            raise ModelError(f"{request.function} takes names as text: {request}") from None
+        if kernel is not None:
+            return kernel
+        asked, request = request, self.programs.resolved(request)
+        with self._lock:
+            kernel = self._kernels.get(request)
+            if kernel is None:
+                kernel = self._kernels[request] = self.programs.kernel(request)
+            self._kernels[asked] = kernel
+        return kernel
+
+    def further(
+        self,
+        request: Hashable,
+        record: Callable[[], Program],
+        *,
+        parametrised: Parametrised | None = None,
+        seldom: bool = False,
+    ) -> Kernel:
+        """The kernel of a program about the mechanism that is no function of it: a step in time, a frame's motion.
+
+        The request tells the programs of a mechanism apart, in other processes by its `repr`. `record` makes the
+        program where no cache has its code; `seldom` is for code that runs a few times. With `parametrised` the
+        program is about its source, with the parameters as an input p. The last ones are kept.
+        """
+        with self._lock:
+            key = request, parametrised is not None  # whether parameters are an input, or data
+            kernel = self._further.get(key)
+            if kernel is None:
+                if parametrised is None:
+                    kernel = program_cache.kernel(self.programs.description.digest, request, record, seldom=seldom)
+                else:
+                    kernel = parametrised.kernel(request, record, seldom=seldom)
+                self._further[key] = kernel
+                if len(self._further) > FURTHER:
+                    self._further.popitem(last=False)
+            else:
+                self._further.move_to_end(key)
+        return kernel
+
+    def program(self, request: Request) -> Program:
+        """The program with a place for every number; the kernel's may be packed, or have values as data."""
+        request = self.programs.resolved(request)
+        kernel = self.kernel(request)
+        if not self.programs.rolls(request) and self.programs.source is None:
+            return kernel.program
+        with self._lock:
+            if request not in self._plain:
+                self._plain[request] = self.programs.program(request)
+            return self._plain[request]
+
+    # -- answers that are no methods of a mechanism -----------------------------------------------------
+    def position_correction(self, q: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
+        """The least change of q, in the mass metric, that closes the loops to first order; and what is open."""
+        change, phi = self.evaluate(Request("closing"), q, t=t)
+        return change, phi
+
+    def velocity_projection(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
+        """The least change of v, in the mass metric, that keeps the loops closed; and how they open."""
+        change, rate = self.evaluate(Request("settling"), q, v, t=t)
+        return change, rate
+
+    def applied_forces(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
+        """The wrenches of force elements on bodies (..., nb, 6), in their axes, and their forces on rates (..., nv)."""
+        wrenches, forces = self.evaluate(Request("applied_forces"), q, v, t=t)
+        return wrenches, forces
+
+    def initial_values(self, q: ArrayLike, v: ArrayLike) -> tuple[Floats, Floats]:
+        """What the initial conditions name, at a state, and how fast it changes."""
+        values, slopes = self.evaluate(Request("initial_values"), q, v)
+        return values, slopes

@@ -99,7 +99,7 @@ def test_projected_states_are_consistent(name: str) -> None:
     q = mech.assemble(t=0.2)
     moved = mech.integrate(np.tile(q, (5, 1)), 0.02 * rng.normal(size=(5, mech.nv)))
     found, rates = mech.project(moved, rng.normal(size=(5, mech.nv)), t=0.2)
-    _, phi = mech.programs.position_correction(found, 0.2)
+    _, phi = mech.kernels.position_correction(found, 0.2)
     g, phi_t = constraint_jacobian(mech, found, 0.2)
     assert np.abs(phi).max() < 1e-12
     assert np.abs(np.einsum("sij,sj->si", g, rates) + phi_t).max() < 1e-12

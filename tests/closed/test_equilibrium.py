@@ -134,11 +134,11 @@ def test_frozen_drivers_have_their_value_and_no_rate(t: float) -> None:
     mech = held()
     still = lw.Mechanism(frozen(mech.description))
     q = mech.project(np.array([0.4 * t, 0.2]), t=t)[0]
-    assert still.programs.position_correction(q, t)[1] == pytest.approx(np.zeros(1), abs=1e-9)
-    assert mech.programs.velocity_projection(q, np.zeros(2), t)[1][0] == pytest.approx(
+    assert still.kernels.position_correction(q, t)[1] == pytest.approx(np.zeros(1), abs=1e-9)
+    assert mech.kernels.velocity_projection(q, np.zeros(2), t)[1][0] == pytest.approx(
         -0.4 - 0.3 * np.cos(3.0 * t), abs=1e-6
     )
-    assert still.programs.velocity_projection(q, np.zeros(2), t)[1][0] == 0.0
+    assert still.kernels.velocity_projection(q, np.zeros(2), t)[1][0] == 0.0
 
 
 @pytest.mark.parametrize("stiffness", [20.0, 0.02, 2e-6])

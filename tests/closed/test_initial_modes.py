@@ -93,9 +93,9 @@ def test_values_that_say_the_same_twice_agree_to_their_digits(decimals: int, siz
     typed = ", ".join(f"{name} = {value:.{decimals}f}" for name, value in values.items())
     mech = four_bar(f"INITIAL ({typed});", size)
     q, v = mech.initial_state()
-    np.testing.assert_allclose(mech.programs.initial_values(q, v)[0], list(values.values()), atol=2.0 * 10.0**-decimals)
+    np.testing.assert_allclose(mech.kernels.initial_values(q, v)[0], list(values.values()), atol=2.0 * 10.0**-decimals)
     np.testing.assert_allclose(mech.pose(q, "tc"), mech.pose(q, "tc"))
-    assert np.max(np.abs(mech.programs.position_correction(q)[1])) < 1e-12 * max(size, 1.0)
+    assert np.max(np.abs(mech.kernels.position_correction(q)[1])) < 1e-12 * max(size, 1.0)
 
 
 def test_a_value_off_in_its_last_digits_contradicts() -> None:

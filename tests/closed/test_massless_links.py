@@ -53,7 +53,7 @@ def test_a_link_without_mass_that_a_loop_moves_obeys_the_equations_on_the_loops_
     mech = four_bar(*CASES[name])
     q, v, tau = moving(mech)
     a = mech.forward_dynamics(q, v, tau)
-    slopes = np.stack([mech.programs.velocity_projection(q, e)[1] for e in np.eye(mech.nv)], axis=1)
+    slopes = np.stack([mech.kernels.velocity_projection(q, e)[1] for e in np.eye(mech.nv)], axis=1)
     freedom = np.linalg.svd(slopes)[2][np.linalg.matrix_rank(slopes, 1e-9) :]
     assert freedom.shape == (1, 3)
     rest = mech.mass_matrix(q) @ a + mech.bias_forces(q, v) - tau
@@ -61,7 +61,7 @@ def test_a_link_without_mass_that_a_loop_moves_obeys_the_equations_on_the_loops_
     # The loop stays closed to second order: the rate of its residual changes by nothing.
     h = 1e-4
     ahead, back = (
-        mech.programs.velocity_projection(mech.integrate(q, s * h * v + h * h / 2 * a), v + s * h * a)[1]
+        mech.kernels.velocity_projection(mech.integrate(q, s * h * v + h * h / 2 * a), v + s * h * a)[1]
         for s in (1, -1)
     )
     assert np.abs(ahead - back).max() / (2 * h) < 1e-6

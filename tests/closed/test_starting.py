@@ -68,9 +68,9 @@ def test_a_drawing_that_is_singular_is_left_aside() -> None:
 def test_a_loop_is_closed_about_what_is_given(held: str) -> None:
     mech = mechanism(FOUR_BAR, f"INITIAL ({held});")
     q, v = mech.initial_state()
-    assert np.max(np.abs(mech.programs.position_correction(q)[1])) < 1e-10
-    assert np.max(np.abs(mech.programs.velocity_projection(q, v)[1])) < 1e-9
-    values, _ = mech.programs.initial_values(q, v)
+    assert np.max(np.abs(mech.kernels.position_correction(q)[1])) < 1e-10
+    assert np.max(np.abs(mech.kernels.velocity_projection(q, v)[1])) < 1e-9
+    values, _ = mech.kernels.initial_values(q, v)
     wanted = [float(x.value.evaluate({})) for x in mech.description.initial]
     np.testing.assert_allclose(values, wanted, atol=1e-9)
 

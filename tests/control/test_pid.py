@@ -104,7 +104,7 @@ def mech_g(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """The loops' Jacobian by differences of what their closing leaves open."""
     h, columns = 1e-6, []
     for unit in np.eye(mech.nv):
-        ahead, behind = (mech.programs.position_correction(mech.integrate(q, s * h * unit))[1] for s in (1.0, -1.0))
+        ahead, behind = (mech.kernels.position_correction(mech.integrate(q, s * h * unit))[1] for s in (1.0, -1.0))
         columns.append((ahead - behind) / (2 * h))
     g = np.array(columns).T
     return g[np.abs(g).max(axis=1) > 1e-6]

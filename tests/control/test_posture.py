@@ -24,7 +24,7 @@ def test_the_whole_state_follows_from_the_driven_joints_in_few_iterations() -> N
         theta = theta + 2e-3 * rates
         state.update(theta, rates)
         assert state.iterations <= 4
-        assert np.abs(mech.programs.position_correction(state.q)[1]).max() < 1e-9
+        assert np.abs(mech.kernels.position_correction(state.q)[1]).max() < 1e-9
         there, v = mech.project(state.q, state.v)
         assert np.allclose(there, state.q, atol=1e-9)
         assert np.allclose(v, state.v, atol=1e-8)
@@ -41,7 +41,7 @@ def test_loops_in_micrometres_are_closed_as_those_in_metres() -> None:
         state.start(q[state.q_places], np.zeros(2))
         for _ in range(5):
             state.update(state.q[state.q_places] + [0.02, -0.03], np.zeros(2))
-        assert np.abs(mech.programs.position_correction(state.q)[1]).max() < 1e-9 * length
+        assert np.abs(mech.kernels.position_correction(state.q)[1]).max() < 1e-9 * length
         angles.append(state.q.copy())
     assert np.allclose(*angles, rtol=0.0, atol=1e-9)
 

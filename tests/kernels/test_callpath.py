@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
+from linkwright.dynamics.functions import Request
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.kernels import callpath, compiled
 from linkwright.kernels import kernel as kernels
@@ -374,7 +375,7 @@ def test_a_mechanism_that_nobody_holds_is_collected():
     mech.forward_dynamics(mech.neutral(), *np.zeros((2, mech.nv)), method="diagonal")
     assert "diagonal" in mech._quick
     seen = weakref.ref(mech)
-    kernel = weakref.ref(next(iter(mech._kernels.values())))
+    kernel = weakref.ref(mech.kernels.kernel(Request("forward_dynamics", "diagonal")))
     assert len(compiler._engines) > before
     del mech
     gc.collect()
@@ -632,7 +633,7 @@ def test_the_kernels_scratch_is_its_own():
 
 
 def test_the_careful_path_is_the_same_kernel(mech):
-    kernel = mech.programs.kernel(next(r for r in mech._kernels if r.function == "forward_dynamics"))
+    kernel = mech.kernels.kernel(Request("forward_dynamics"))
     assert isinstance(kernel, kernels.Kernel)
     x = state(3)
     np.testing.assert_array_equal(kernel(*x), mech.forward_dynamics(*x))

@@ -325,13 +325,13 @@ def test_multipliers_balance_the_accelerations(name: str) -> None:
 def test_closing_takes_phi_away_and_says_what_it_was(name: str) -> None:
     c = case(name)
     q = c.mech.integrate(c.state()[0], 1e-3 * np.random.default_rng(3).normal(size=c.mech.nv))
-    dv, phi = c.mech.programs.position_correction(q, c.t)
+    dv, phi = c.mech.kernels.position_correction(q, c.t)
     assert np.abs(phi - c.residual(q, c.t).real).max() < 1e-13
     g, m = c.jacobian(q), c.mech.mass_matrix(q)
     # Least in the metric of M: M dv is a combination of the rows of G.
     assert relative(g.T @ np.linalg.lstsq(g.T, m @ dv, rcond=1e-10)[0], m @ dv) < 1e-9
     for _ in range(3):
-        q = c.mech.integrate(q, c.mech.programs.position_correction(q, c.t)[0])
+        q = c.mech.integrate(q, c.mech.kernels.position_correction(q, c.t)[0])
     assert np.abs(c.residual(q, c.t)).max() < 1e-13
 
 
@@ -339,7 +339,7 @@ def test_closing_takes_phi_away_and_says_what_it_was(name: str) -> None:
 def test_settling_makes_the_least_change_of_rates(name: str) -> None:
     c = case(name)
     q, _, v = c.state()
-    dv, rate = c.mech.programs.velocity_projection(q, v, c.t)
+    dv, rate = c.mech.kernels.velocity_projection(q, v, c.t)
     assert np.abs(rate - c.along(q, v, 1.0)).max() < 1e-12
     assert np.abs(c.along(q, v + dv, 1.0)).max() < 1e-10
     g, m = c.jacobian(q), c.mech.mass_matrix(q)
@@ -380,8 +380,8 @@ def test_derivatives_of_accelerations_are_their_differences(name: str) -> None:
     def settled(dq: Floats, dv: Floats) -> tuple[Floats, Floats]:
         there = mech.integrate(q, dq)
         for _ in range(3):
-            there = mech.integrate(there, mech.programs.position_correction(there, c.t)[0])
-        return there, v + dv + mech.programs.velocity_projection(there, v + dv, c.t)[0]
+            there = mech.integrate(there, mech.kernels.position_correction(there, c.t)[0])
+        return there, v + dv + mech.kernels.velocity_projection(there, v + dv, c.t)[0]
 
     def check(dq: Floats, dv: Floats) -> None:
         """A difference of accelerations against the derivatives along the way that it went."""

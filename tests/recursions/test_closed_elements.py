@@ -123,11 +123,11 @@ def test_point_forces_and_wrenches_act_on_loops(method: str) -> None:
     a = mech.forward_dynamics(q, v, tau, wrenches=push, method=method)
     h = mech.program("bias_forces", wrenches=True)(q, v, push)
     left = mech.mass_matrix(q) @ a + h - tau
-    g = np.stack([mech.programs.velocity_projection(q, e)[1] for e in np.eye(mech.nv)], axis=1)
+    g = np.stack([mech.kernels.velocity_projection(q, e)[1] for e in np.eye(mech.nv)], axis=1)
     assert np.abs(g.T @ np.linalg.lstsq(g.T, left, rcond=None)[0] - left).max() < 1e-9
     s = 1e-4
     rates = [
-        mech.programs.velocity_projection(mech.integrate(q, k * s * v + 0.5 * (k * s) ** 2 * a), v + k * s * a)[1]
+        mech.kernels.velocity_projection(mech.integrate(q, k * s * v + 0.5 * (k * s) ** 2 * a), v + k * s * a)[1]
         for k in (1, -1)
     ]
     assert np.abs(rates[0] - rates[1]).max() / (2 * s) < 1e-5
@@ -167,7 +167,7 @@ def test_joints_that_share_a_coordinate_close_loops_too() -> None:
     left[order[0]] -= tau[0]
     left[order[1]] -= tau[1]
     left[order[2]] -= tau[2]
-    g = np.stack([free.programs.velocity_projection(whole, e)[1] for e in np.eye(4)], axis=1)
+    g = np.stack([free.kernels.velocity_projection(whole, e)[1] for e in np.eye(4)], axis=1)
     share = np.zeros(4)
     share[order[3]], share[order[0]] = 1.0, -2.0
     g = np.concatenate([g, share[None]])
@@ -275,7 +275,7 @@ def test_a_linkage_just_past_the_line_keeps_closed(method: str) -> None:
     q[[j.name for j in mech.joints].index("D")] = 1e-3
     q[[j.name for j in mech.joints].index("B")] = -1e-3
     a = mech.forward_dynamics(q, np.zeros(3), np.array([1.0, 0.0, 0.0]), method=method)
-    g = np.stack([mech.programs.velocity_projection(q, e)[1] for e in np.eye(3)], axis=1)
+    g = np.stack([mech.kernels.velocity_projection(q, e)[1] for e in np.eye(3)], axis=1)
     assert np.abs(g @ a).max() < 1e-9 * np.abs(a).max()
 
 
@@ -336,7 +336,7 @@ def test_a_nut_falls_down_its_screw_through_any_number_of_turns(method: str) -> 
     expected = -mass * 9.81 * pitch / (inertia + mass * pitch**2)
     for angle in (0.3, 3.5, 40.0, -25.0):
         q, v = np.array([angle, pitch * angle]), np.array([1.0, pitch])
-        assert np.abs(mech.programs.position_correction(q)[1]).max() < 1e-14
+        assert np.abs(mech.kernels.position_correction(q)[1]).max() < 1e-14
         a = mech.forward_dynamics(q, v, np.zeros(2), method=method)
         assert a == pytest.approx([expected, pitch * expected], rel=1e-10)
 
@@ -351,6 +351,6 @@ def test_a_gear_of_a_loop_counts_the_turns_of_its_leader() -> None:
     mech = b.build()
     for leader in (0.1, 5.0, -31.0):
         q = np.array([leader, 2.5 * leader + 0.3, 0.0])
-        assert np.abs(mech.programs.position_correction(q)[1]).max() < 1e-13
-        _, phi = mech.programs.position_correction(q + np.array([0.0, 0.2, 0.0]))
+        assert np.abs(mech.kernels.position_correction(q)[1]).max() < 1e-13
+        _, phi = mech.kernels.position_correction(q + np.array([0.0, 0.2, 0.0]))
         assert phi[-1] == pytest.approx(0.2, abs=1e-13)

@@ -101,7 +101,7 @@ def test_the_squeezer_s_angles_are_met_with_fewer_digits(digits: int) -> None:
     mech = squeezer_from({name: f"{float(value):.{digits}f}" for name, value in PRINTED.items()})
     q, _ = mech.initial_state()
     np.testing.assert_allclose(published_angles(mech, q), problems.SQUEEZER_START, atol=2.0 * 10.0**-digits)
-    assert np.abs(mech.programs.position_correction(q)[1]).max() < 1e-13
+    assert np.abs(mech.kernels.position_correction(q)[1]).max() < 1e-13
 
 
 PAIRS = list(itertools.combinations(ANGLES, 2))
@@ -114,7 +114,7 @@ def test_any_two_of_the_squeezer_s_angles_are_met(pair: tuple[str, str]) -> None
     q, _ = mech.initial_state()
     met = {name: q[mech.joints[name].q_slice.start] for name in pair}
     np.testing.assert_allclose(list(met.values()), [float(PRINTED[name]) for name in pair], atol=1e-12)
-    assert np.abs(mech.programs.position_correction(q)[1]).max() < 1e-12
+    assert np.abs(mech.kernels.position_correction(q)[1]).max() < 1e-12
 
 
 @pytest.mark.parametrize("n", [1, 3, 10])

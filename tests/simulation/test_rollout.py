@@ -36,8 +36,8 @@ def test_closed_mechanisms_stay_closed() -> None:
     mech = four_bar()
     q, v = mech.project(np.tile(mech.assemble(), (6, 1)), np.random.default_rng(1).normal(size=(6, 3)))
     many = lw.rollout(mech, q, v, 5e-3, 100, samples=lw.Samples(every=50))
-    _, phi = mech.programs.position_correction(many.final_q)
-    _, rate = mech.programs.velocity_projection(many.final_q, many.final_v)
+    _, phi = mech.kernels.position_correction(many.final_q)
+    _, rate = mech.kernels.velocity_projection(many.final_q, many.final_v)
     assert np.abs(phi).max() < 1e-10
     assert np.abs(rate).max() < 1e-9
 

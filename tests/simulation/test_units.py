@@ -123,6 +123,6 @@ def test_a_loop_that_stays_open_is_refused_in_every_size(size):
     v = fits.project(q, np.eye(fits.nv)[0])[1]
     turning = lw.simulate(fits, 1.0, q0=q, v0=v)
     assert turning.status
-    assert np.abs(fits.programs.position_correction(turning.q, 0.0)[1] / fits.programs.constraint_units).max() < 1e-13
+    assert np.abs(fits.kernels.position_correction(turning.q, 0.0)[1] / fits.programs.constraint_units).max() < 1e-13
     with pytest.raises(AssemblyError, match="B2"):
         lw.simulate(open_, 1.0, q0=q, v0=v)

@@ -32,8 +32,8 @@ def test_a_stewart_platform_moves_as_its_closed_form_says(platform: lw.Mechanism
     pose = STEWART.home + np.array([0.05, -0.04, 0.06, 0.0, 0.05, 0.03, -0.06])
     twist = np.array([0.3, -0.2, 0.1, 0.4, -0.3, 0.2])
     q, v = stewart.state(platform, STEWART, pose, twist)
-    assert np.abs(platform.programs.position_correction(q)[1]).max() < 1e-12
-    assert np.abs(platform.programs.velocity_projection(q, v)[1]).max() < 1e-12
+    assert np.abs(platform.kernels.position_correction(q)[1]).max() < 1e-12
+    assert np.abs(platform.kernels.velocity_projection(q, v)[1]).max() < 1e-12
     assert np.allclose(platform.twist(q, v, "plate", "aligned"), twist, rtol=0, atol=1e-12)
     slides = [q[platform.joints[f"slide{k}"].q_slice][0] for k in range(1, 7)]
     assert np.allclose(slides, stewart.lengths(STEWART, pose))
@@ -74,8 +74,8 @@ def test_a_delta_robot_moves_as_its_closed_form_says(robot: lw.Mechanism) -> Non
     assert report.redundant == ()
     velocity = np.array([0.3, -0.2, 0.1])
     q, v = delta.state(robot, DELTA, [0.1, -0.05, -0.7], velocity)
-    assert np.abs(robot.programs.position_correction(q)[1]).max() < 1e-12
-    assert np.abs(robot.programs.velocity_projection(q, v)[1]).max() < 1e-12
+    assert np.abs(robot.kernels.position_correction(q)[1]).max() < 1e-12
+    assert np.abs(robot.kernels.velocity_projection(q, v)[1]).max() < 1e-12
     assert np.allclose(robot.twist(q, v, "plate", "aligned"), [*velocity, 0, 0, 0], rtol=0, atol=1e-12)
 
 

@@ -63,8 +63,8 @@ def test_the_closed_form_closes_the_loops_and_moves_the_plate_as_asked(seed: int
     pose, twist, acceleration = somewhere(seed)
     for mech in (rigid(), elastic()):
         q, v, a = state(mech, GEOMETRY, pose, twist, acceleration)
-        assert np.abs(mech.programs.position_correction(q)[1]).max() < 1e-12
-        assert np.abs(mech.programs.velocity_projection(q, v)[1]).max() < 1e-12
+        assert np.abs(mech.kernels.position_correction(q)[1]).max() < 1e-12
+        assert np.abs(mech.kernels.velocity_projection(q, v)[1]).max() < 1e-12
         assert np.allclose(mech.pose(q, "plate")[:3, 3], pose[:3], rtol=0, atol=1e-13)
         assert np.allclose(mech.twist(q, v, "plate", "aligned"), twist, rtol=0, atol=1e-12)
     mech = rigid()
@@ -77,7 +77,7 @@ def test_the_closed_form_closes_the_loops_and_moves_the_plate_as_asked(seed: int
 def test_the_drawing_is_home() -> None:
     for mech in (rigid(), elastic()):
         q = mech.assemble()
-        assert np.abs(mech.programs.position_correction(q)[1]).max() < 1e-12
+        assert np.abs(mech.kernels.position_correction(q)[1]).max() < 1e-12
         assert np.allclose(q, state(mech, GEOMETRY, GEOMETRY.home)[0], rtol=0, atol=1e-12)
 
 
@@ -178,7 +178,7 @@ def test_the_model_file_is_the_same_machine() -> None:
         tau = mech.inverse_dynamics(q, v, a)
         for one, other in (
             (free.pose(q, "plate"), mech.pose(q, "plate")),
-            (free.programs.position_correction(q)[1], mech.programs.position_correction(q)[1]),
+            (free.kernels.position_correction(q)[1], mech.kernels.position_correction(q)[1]),
             (free.mass_matrix(q), mech.mass_matrix(q)),
             (free.bias_forces(q, v), mech.bias_forces(q, v)),
             (free.inverse_dynamics(q, v, a), tau),

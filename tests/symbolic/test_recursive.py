@@ -129,9 +129,7 @@ def expected(mech: Mechanism, quantity: str, x: dict[str, np.ndarray]) -> np.nda
     if quantity == "gravity":
         return mech.gravity_forces(x["q"])
     still = mech.bias_forces(x["q"], np.zeros(mech.nv))
-    forces = (
-        mech.programs.applied_forces(x["q"], x["dq"])[1] - mech.programs.applied_forces(x["q"], np.zeros(mech.nv))[1]
-    )
+    forces = mech.kernels.applied_forces(x["q"], x["dq"])[1] - mech.kernels.applied_forces(x["q"], np.zeros(mech.nv))[1]
     return mech.bias_forces(x["q"], x["dq"]) - still + forces
 
 

@@ -192,20 +192,20 @@ class Conditions:
         slopes = slopes[:, chosen] * self.columns / self.units[chosen][:, None]
         if not self.mech.closed:
             return Residuals(np.zeros((k, 0)), np.zeros((k, 0, n)), apart / self.units[chosen], slopes)
-        phi, g = self.weighed.programs.position_correction(q, self.t)[1], self._constraint_slopes(q)[0]
+        phi, g = self.weighed.kernels.position_correction(q, self.t)[1], self._constraint_slopes(q)[0]
         return Residuals(phi / self.rows, g / self.rows[:, None], apart / self.units[chosen], slopes)
 
     def measured(self, q: Floats) -> tuple[Floats, Floats]:
         """The values (k, n) of what is given, and their slopes (k, n, nv)."""
         k, n = len(q), self.mech.nv
-        values, slopes = self.mech.programs.initial_values(*self._each_rate(q))
+        values, slopes = self.mech.kernels.initial_values(*self._each_rate(q))
         shape = (k, n + 1, len(self.quantities))
         return values.reshape(shape)[:, -1], slopes.reshape(shape)[:, :-1].transpose(0, 2, 1)
 
     def _constraint_slopes(self, q: Floats) -> tuple[Floats, Floats]:
         """G (k, m, nv) with scaled columns, and Φ_t (k, m)."""
         k, n = len(q), self.mech.nv
-        rates = self.weighed.programs.velocity_projection(*self._each_rate(q), self.t)[1]
+        rates = self.weighed.kernels.velocity_projection(*self._each_rate(q), self.t)[1]
         rates = rates.reshape(k, n + 1, -1)
         return (rates[:, :-1] - rates[:, -1:]).transpose(0, 2, 1) * self.columns, rates[:, -1]
 

@@ -83,7 +83,7 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
     check_driver_laws(mech.description, np.broadcast_to(t, none.shape)[~none])
     done, best = np.array(none), np.full(none.shape, np.inf)
     for _ in range(ROUNDS):
-        change, phi = scaled.programs.position_correction(given, t)
+        change, phi = scaled.kernels.position_correction(given, t)
         worst = np.max(np.abs(phi) / units, axis=-1, initial=0.0)
         done |= ~(worst < 0.5 * best) & (worst <= CLOSED)
         if done.all():
@@ -100,7 +100,7 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
             raise _open(mech, phi, done)
     given[none] = np.nan
     for _ in range(2):
-        change, _ = scaled.programs.velocity_projection(given, rates, t)
+        change, _ = scaled.kernels.velocity_projection(given, rates, t)
         rates = rates + change
     return given, rates
 

@@ -24,13 +24,13 @@ def constraint_jacobian(mech: Mechanism, q: Floats, t: Any = 0.0) -> tuple[Float
     units = mech.programs.rate_units
     still = np.zeros((*batch, len(mech.programs.constraint_units)))
     if mech.programs.needs_time:
-        still = mech.auxiliary.weighed.programs.velocity_projection(q, np.zeros((*batch, nv)), t)[1]
+        still = mech.auxiliary.weighed.kernels.velocity_projection(q, np.zeros((*batch, nv)), t)[1]
         # Rates as fast as what drivers ask for, so that these do not swallow them.
         pace = float(np.max(np.abs(still) / mech.programs.constraint_units, initial=0.0, where=np.isfinite(still)))
         units = units * (pace or 1.0)
     every = np.broadcast_to(q[..., None, :], (*batch, nv, q.shape[-1]))
     when = t if np.ndim(t) == 0 else np.broadcast_to(np.asarray(t)[..., None], (*batch, nv))
-    _, rates = mech.auxiliary.weighed.programs.velocity_projection(
+    _, rates = mech.auxiliary.weighed.kernels.velocity_projection(
         every, np.broadcast_to(np.diag(units), (*batch, nv, nv)), when
     )
     return np.swapaxes(rates - still[..., None, :], -1, -2) / units, still

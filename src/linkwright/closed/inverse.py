@@ -99,7 +99,7 @@ def _cancelling(mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, 
     moved = np.einsum("...ij,...j->...i", masses, np.abs(a))
     could = float(d.mass.sum()) * float(np.linalg.norm(d.gravity)) * size + mech.kinetic_energy(q, v)
     if d.elements:
-        wrenches, forces = (np.abs(x) for x in mech.programs.applied_forces(q, v, t))
+        wrenches, forces = (np.abs(x) for x in mech.kernels.applied_forces(q, v, t))
         arms = np.ones(forces.shape[-1])
         for j, at in mech.tree.own_rates.items():
             arms[at] = np.where(d.kind_of(j).lengths[1], size, 1.0)

@@ -135,7 +135,7 @@ def _rates_opened(mech: Mechanism, q: Floats, v: Floats, z: Floats, t: float) ->
     moves = np.einsum("s,xk->skx", STEP * _SIDES, z * unit)
     here = np.ascontiguousarray(np.broadcast_to(q, (*moves.shape[:-1], len(q))))
     moved = mech.integrate(here, np.ascontiguousarray(moves))
-    _, rates = mech.auxiliary.weighed.programs.velocity_projection(moved, np.broadcast_to(v, moves.shape), t)
+    _, rates = mech.auxiliary.weighed.kernels.velocity_projection(moved, np.broadcast_to(v, moves.shape), t)
     return np.asarray(_slope(rates).T / unit)
 
 
@@ -227,10 +227,10 @@ def _check(mech: Mechanism, q: Floats, v: Floats, t: float) -> None:
         return
     check_driver_laws(mech.description, np.array([t]))
     units = mech.programs.constraint_units
-    _, phi = mech.auxiliary.weighed.programs.position_correction(q, t)
-    _, rate = mech.auxiliary.weighed.programs.velocity_projection(q, v, t)
+    _, phi = mech.auxiliary.weighed.kernels.position_correction(q, t)
+    _, rate = mech.auxiliary.weighed.kernels.velocity_projection(q, v, t)
     asked = np.max(
-        np.abs(mech.auxiliary.weighed.programs.velocity_projection(q, np.zeros(mech.nv), t)[1]) / units, initial=0.0
+        np.abs(mech.auxiliary.weighed.kernels.velocity_projection(q, np.zeros(mech.nv), t)[1]) / units, initial=0.0
     )
     pace = max(float(asked), float(np.max(np.abs(v) / mech.programs.rate_units, initial=0.0)))
     for what, values, most in (("q leaves {} open", phi, 1.0), ("v opens {}", rate, pace)):

@@ -15,7 +15,7 @@ def least_rates(c: Conditions, q: Floats, some: Sequence[int]) -> tuple[Floats, 
     """The least v that keeps the mechanism closed and misses some given rates least, and by how much (scaled)."""
     if not c.mech.closed and all(k in c.entries for k in some):  # a tree of any size: nothing to solve
         v = c.direct_rates(some)
-        return v, (c.wanted - c.mech.programs.initial_values(q, v)[1])[list(some)] / c.units[list(some)]
+        return v, (c.wanted - c.mech.kernels.initial_values(q, v)[1])[list(some)] / c.units[list(some)]
     g, right = c.constraint_rates(q)
     back, free = split(g, right)
     chosen = list(some)

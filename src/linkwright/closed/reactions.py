@@ -52,7 +52,7 @@ class Reacting:
         applied = np.zeros((len(time), self.description.nb, 6))
         laws = np.zeros((len(time), 0))
         if self.description.elements:
-            wrenches, laws = self.mech.programs.applied_forces(q, v, time)
+            wrenches, laws = self.mech.kernels.applied_forces(q, v, time)
             applied[:, self.mech.tree.topology.body] = wrenches
         drive = self._drives(bodies, time, laws, a, tau)
         states = np.concatenate([bodies["position"], bodies["orientation"]], axis=2)
@@ -125,7 +125,7 @@ class Reacting:
             if not x.follows[i]:
                 drives[j] += tau[:, at]
             if d.armature[j]:
-                drives[j] -= d.armature[j] * (x.ratio[i] if x.follows[i] else 1.0) * a[:, at]
+                drives[j] -= d.armature[j] * x.ratio[i] * a[:, at]
         for j in tree.topology.loops:
             if d.armature[j]:
                 drives[j] -= d.armature[j] * self._acceleration(j, bodies, time)

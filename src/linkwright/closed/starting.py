@@ -99,7 +99,7 @@ def _placed(mech: Mechanism, c: Conditions) -> tuple[Floats, Floats]:
         failure, drawn = error, as_drawn(mech)
     if not mech.closed and all(k in c.entries for k in c.places):
         q = c.direct(drawn, c.places)
-        values = mech.programs.initial_values(q, np.zeros(mech.nv))[0]
+        values = mech.kernels.initial_values(q, np.zeros(mech.nv))[0]
         apart = (c.wanted - values)[c.places] / c.units[c.places]
         if all(abs(x) <= c.rounding(k) for x, k in zip(apart, c.places, strict=True)):
             return q, apart

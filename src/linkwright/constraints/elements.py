@@ -42,7 +42,7 @@ class Elements(LawRunner):
             inputs = [q.part(0, (1,)).at((1, b.column(q_at))), v.part(0, (1,)).at((1, rates))]
             return inputs, [tau.part(0, (1,)).at((1, rates), add=True)]
 
-        numbers = [np.array([x.ratio[i], x.offset[i]]) if x.follows[i] else np.array([1.0, 0.0]) for i, _ in places]
+        numbers = [np.array([x.ratio[i], x.offset[i]]) for i, _ in places]
         self.run([(e.law,) for e in chosen], numbers, [(1,), (1,)], force, operands)
 
     def loop_forces(self, twists: Ref, wrenches: Ref) -> None:

@@ -142,7 +142,7 @@ class Dynamic(Evaluator):
         def steps() -> Program:
             return ending(parts) if name == "initial acceleration" else held_steps(parts, tableau)
 
-        return self.mech.programs.further_kernel(DesignRequest(name, self.names, method=self.method), steps)
+        return self.mech.kernels.further(DesignRequest(name, self.names, method=self.method), steps)
 
     # -- in reverse -------------------------------------------------------------------------------------------
     def pulled(self, values: Floats, seeded: Callable[[Rows], tuple[Floats, Floats]]) -> tuple[Rows, Floats]:
@@ -206,9 +206,7 @@ class Dynamic(Evaluator):
             program = ending(parts) if name == "initial acceleration" else fixed_step(parts, tableau)
             return record(lambda *x: program(*x), *(port.shape for port in program.inputs), name=name)
 
-        return self.mech.programs.further_kernel(
-            DesignRequest(f"straight {name}", self.names, method=self.method), block
-        )
+        return self.mech.kernels.further(DesignRequest(f"straight {name}", self.names, method=self.method), block)
 
     # -- rows -------------------------------------------------------------------------------------------------
     @cached_property

@@ -41,7 +41,7 @@ class DesignRequest:
 
 def kernel(mech: Mechanism, request: DesignRequest, function: Callable[..., Any], *shapes: Any) -> Kernel:
     """A function of this room as a kernel: recorded where no cache has its code."""
-    return mech.programs.further_kernel(request, lambda: record(function, *shapes, name=request.name))
+    return mech.kernels.further(request, lambda: record(function, *shapes, name=request.name))
 
 
 class Recorded:

@@ -41,9 +41,9 @@ METHODS: dict[str, Method] = {
     "articulated-body": Method(loops=True),
     "diagonal": Method(),
     "triangular": Method(unrolls=32),
-    "mass-matrix": Method(unrolls=24, unrolls_by_name=96, loops=True),
     "virtual-work": Method(unrolls=32, loops=True, free_bodies=True, whole_inertias="always"),
     "assembly": Method(unrolls=32, loops=True, free_bodies=True, whole_inertias="with loops"),
+    "mass-matrix": Method(unrolls=24, unrolls_by_name=96, loops=True),
 }
 DEFAULT_METHOD = FORWARD_METHODS[0]
 COUPLED_METHOD = "mass-matrix"  # the method for joints that share coordinates

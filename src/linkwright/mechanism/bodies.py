@@ -111,9 +111,9 @@ def _motion(
             (r_up, p_up), (r_down, p_down) = ((numbers["r" + s], numbers["p" + s]) for s in "ij")
             if turned:
                 (r_up, p_up), (r_down, p_down) = (r_down, p_down), (r_up, p_up)
-            ratio = np.where(x.follows[i], x.ratio[i], 1.0)[:, None]
+            ratio = x.ratio[i, None]
             own_q = q[:, x.q_at[i, None] + np.arange(kind.nq)]
-            own_q = np.where(x.follows[i, None], own_q * ratio + x.offset[i, None], own_q)
+            own_q = own_q * ratio + x.offset[i, None]
             own_v, own_a = (w[:, x.v_at[i, None] + np.arange(kind.nv)] * ratio for w in (v, a))
             pitch = np.broadcast_to(numbers["pitch"][:, joint], own_q.shape[:2])
             turn, shift, twist, change = _joint(kind, turned)(own_q, own_v, own_a, pitch)

@@ -63,7 +63,7 @@ def record_slices() -> dict[str, slice]:
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """How q and v (without followers) reach each tree joint: x = ratio·q[at] + offset."""
+    """How q and v (without followers) reach each tree joint: x = ratio·q[at] + offset, 1·q[at] + 0 if it leads."""
 
     q_at: Ints
     v_at: Ints

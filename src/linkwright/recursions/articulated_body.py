@@ -12,18 +12,19 @@ notation of Iwamura and Schiehlen, M' = U M̂.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from linkwright.recursions.link import Link, State
-from linkwright.recursions.traversal import Traversal
+from linkwright.recursions.newton_euler import ground_acceleration
+from linkwright.recursions.traversal import InwardStep, OutwardStep, Traversal
 from linkwright.spatial.algebra import (
     Array,
     force_cross,
     ldl,
     ldl_solve,
-    motion_cross,
 )
 from linkwright.spatial.transform import ArticulatedInertia
 
@@ -32,35 +33,40 @@ BELOW = {"m": (6,), "h": (3, 3), "a": (6,), "f": (6,)}
 
 def forward_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> Any:
     """Joint accelerations for the traversal's q, v, tau (and wrenches on the links, in link axes)."""
-    traversal.outward(velocities, {"w": np.zeros(6)})
-    traversal.inward(inward_with_wrenches if wrenches else articulate, BELOW)
-    traversal.outward(accelerations, {"b": np.concatenate([-gravity, np.zeros(3)])})
+    return three_passes(traversal, gravity, articulate, accelerations, wrenches=wrenches)
+
+
+def three_passes(
+    traversal: Traversal, gravity: Array, inward: InwardStep, outward: OutwardStep, *, wrenches: bool = False
+) -> Any:
+    """Velocities outward, a step that eliminates joints inward, and accelerations outward."""
+    eliminate(traversal, inward, wrenches=wrenches)
+    traversal.outward(outward, {"b": ground_acceleration(gravity)})
     return traversal.joint_vector("acceleration")
 
 
-def velocities(link: Link, own: State, up: State) -> dict[str, Array]:
+def eliminate(traversal: Traversal, step: InwardStep, *, wrenches: bool = False) -> None:
+    """The first two passes; wrenches applied to links are taken off the force in the state that the step sees."""
+
+    def pushed(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+        return step(link, {**state, "force": state["force"] - link.wrench}, below)
+
+    traversal.outward(velocities, {"w": np.zeros(6)})
+    traversal.inward(pushed if wrenches else step, BELOW)
+
+
+def velocities(link: Link, state: State, up: State) -> dict[str, Array]:
     """Twist, bias and the wrench of the velocities."""
     terms = link.terms()
-    x = link.transform(terms)
-    v = link.v
-    joint = link.joint_twist(terms, v)
-    w = x.outward(up["w"]) + joint
-    beta = motion_cross(w, joint)
-    if link.kind.selects is None:
-        beta = beta + link.kind.subspace_rate(terms, link.pitch, v)
+    w, beta = link.moving(terms, up["w"])
     return {"terms": terms, "w": w, "beta": beta, "force": force_cross(w, link.momentum(w))}
 
 
-def inward_with_wrenches(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    """`articulate` with an applied wrench."""
-    return articulate(link, {**own, "force": own["force"] - link.wrench}, below)
-
-
-def articulate(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+def articulate(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """Articulated inertia and force of the link; what is left of them at the parent."""
-    terms = own["terms"]
-    mhat = link.rigid_inertia() + ArticulatedInertia(below["m"], below["h"], below["a"])
-    hhat = own["force"] + below["f"]
+    terms = state["terms"]
+    mhat = link.rigid_inertia() + ArticulatedInertia.of(below)
+    hhat = state["force"] + below["f"]
     kind = link.kind
     tau = link.tau
     full = mhat.dense()
@@ -82,35 +88,42 @@ def articulate(link: Link, own: State, below: State) -> tuple[dict[str, Array], 
     x = link.transform(terms)
     if kind.selects is not None and kind.nv == 6 and not link.geared:
         # Nothing but the joint force passes.
-        zero = ArticulatedInertia(np.zeros(6), np.zeros((3, 3)), np.zeros(6))
-        return left, {"m": zero.m, "h": zero.h, "a": zero.a, "f": x.inward(tau)}
+        return left, {"m": np.zeros(6), "h": np.zeros((3, 3)), "a": np.zeros(6), "f": x.inward(tau)}
     # M̂ S D⁻¹ Sᵀ M̂ = Σ y yᵀ / d over the columns y of M̂ S L⁻ᵀ.
     columns = _forward_columns(lower, us)
-    kept = range(6)
-    if kind.selects is not None and not link.geared:
-        kept = [k for k in range(6) if k not in kind.selects]  # type: ignore[assignment]
-    rest: list[list[Any]] = [[0.0 * full[0, 0]] * 6 for _ in range(6)]
-    for i in kept:
-        for j in kept:
+    free = () if kind.selects is None or link.geared else kind.selects
+    held = [k for k in range(6) if k not in free]
+    passing: list[list[Any]] = [[0.0 * full[0, 0]] * 6 for _ in range(6)]
+    for i in held:
+        for j in held:
             if j >= i:
                 entry = full[i, j]
                 for y, pivot in zip(columns, inverse, strict=True):
                     entry = entry - (y[i] * pivot) * y[j]
-                rest[i][j] = rest[j][i] = entry
-    mprime = ArticulatedInertia.from_dense(np.array(rest))
-    passed = hhat + mprime.times(own["beta"]) + us @ ldl_solve(lower, inverse, u) if kind.nv else hhat
+                passing[i][j] = passing[j][i] = entry
+    mprime = ArticulatedInertia.from_dense(np.array(passing))
+    passed = hhat + mprime.times(state["beta"]) + us @ ldl_solve(lower, inverse, u) if kind.nv else hhat
     moved = x.inertia(mprime)
-    return left, {"m": moved.m, "h": moved.h, "a": moved.a, "f": x.inward(passed)}
+    return left, {**moved.fields, "f": x.inward(passed)}
 
 
-def accelerations(link: Link, own: State, up: State) -> dict[str, Array]:
+def accelerations(link: Link, state: State, up: State) -> dict[str, Array]:
     """Joint acceleration and the link's b."""
-    terms = own["terms"]
-    b = link.transform(terms).outward(up["b"]) + own["beta"]
+
+    def acceleration(b: Array) -> Array:
+        lower = unpack_lower(state["lower"], link.kind.nv)
+        return ldl_solve(lower, list(state["pivots"]), state["u"] - state["us"].T @ b)
+
+    return accelerated(link, state, up, acceleration)
+
+
+def accelerated(link: Link, state: State, up: State, acceleration: Callable[[Array], Array]) -> dict[str, Array]:
+    """b of the link, and its joint's acceleration as a function of b without it."""
+    terms = state["terms"]
+    b = link.transform(terms).outward(up["b"]) + state["beta"]
     if not link.kind.nv:
         return {"b": b}
-    lower = unpack_lower(own["lower"], link.kind.nv)
-    a = ldl_solve(lower, list(own["pivots"]), own["u"] - own["us"].T @ b)
+    a = acceleration(b)
     return {"b": b + link.joint_twist(terms, a), "acceleration": a}
 
 

@@ -33,6 +33,7 @@ import numpy as np
 from linkwright.mechanism.contraction import Contraction
 from linkwright.recursions.levels import Operation, Sheet
 from linkwright.recursions.link import Link, State
+from linkwright.recursions.newton_euler import ground_acceleration
 from linkwright.spatial.algebra import (
     Array,
     centripetal,
@@ -68,7 +69,7 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
     sheet.table("passed", c.nothing + 1)
     none, still = np.zeros(3), np.zeros(6)
     sheet.set("links", c.n, {"r": np.eye(3), "p": none, "force": still})
-    sheet.set("links", c.ground, {"omega": none, "b": np.concatenate([-gravity, none])})
+    sheet.set("links", c.ground, {"omega": none, "b": ground_acceleration(gravity)})
     sheet.set("passed", c.nothing, {"m": still, "h": np.zeros((3, 3)), "a": still, "f": still})
 
     # Rows are numbered so that items that are computed side by side lie side by side.
@@ -240,7 +241,7 @@ def free_with_wrench(body: Link, light: State, own: State, child: State, node: S
 
 
 def _free(body: Link, light: State, own: State, child: State, force: Array) -> Fields:
-    m = body.rigid_inertia() + ArticulatedInertia(light["m"], light["h"], light["a"])
+    m = body.rigid_inertia() + ArticulatedInertia.of(light)
     omega = own["omega"]
     x = Transform(General(child["r"]), child["p"])
     made = {
@@ -313,7 +314,7 @@ def hand_on(link: Link, joint: State, node: State, carrier: State, up: State) ->
     x = Transform(General(joint["r"]), joint["p"])
     inertia = x.inertia(ArticulatedInertia.from_dense(cut.w))
     force = x.inward(cut.u + cut.w @ (_centripetal(x, carrier["omega"]) + cut.c))
-    return {"joint": cut.left(), "up": {"m": inertia.m, "h": inertia.h, "a": inertia.a, "f": force}}
+    return {"joint": cut.left(), "up": {**inertia.fields, "f": force}}
 
 
 def rake(left: State, right: State, sum: State) -> Fields:
@@ -372,10 +373,8 @@ class _Joint:
         self.terms = joint["terms"] if self.kind.nv else ()
         self.s = link.subspace(self.terms)
         self.c = self._bias(joint)
-        armature = link.armature
-        self.geared = not (isinstance(armature, float) and armature == 0.0)
         # What the joint lets through has no part along what it frees.
-        chosen = () if self.geared or self.kind.selects is None else self.kind.selects
+        chosen = () if link.geared or self.kind.selects is None else self.kind.selects
         self.kept = [k for k in range(6) if k not in chosen]
 
     def _bias(self, joint: State) -> Array:
@@ -430,7 +429,7 @@ class _Cut(_Joint):
         else:
             ms = m @ self.s
             d = self.s.T @ ms
-        if self.geared:
+        if link.geared:
             d = d + link.armature * np.eye(nv)
         self.pivots = inverse(d)
         self.y = ms @ self.pivots

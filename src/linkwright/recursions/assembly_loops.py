@@ -29,11 +29,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.recursions.articulated_body import BELOW, velocities
+from linkwright.recursions.articulated_body import eliminate
 from linkwright.recursions.closure import Handle, Junction, rooted
 from linkwright.recursions.constraint_space import Closed, Holds, limits
 from linkwright.recursions.holds import Hold, as_ends
 from linkwright.recursions.link import Link, State
+from linkwright.recursions.newton_euler import ground_acceleration
 from linkwright.recursions.redundancy import Blocks
 from linkwright.recursions.semidefinite import Scales, inverse_of
 from linkwright.recursions.traversal import Unrolled
@@ -53,9 +54,8 @@ def forward_dynamics(
     traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False
 ) -> Closed:
     """Joint accelerations for the traversal's q, v, tau (and wrenches on the links, in link axes), and multipliers."""
-    ground = np.concatenate([-gravity, np.zeros(3)])
-    traversal.outward(velocities, {"w": np.zeros(6)})
-    traversal.inward(_bodies_with_wrenches if wrenches else bodies, BELOW)
+    ground = ground_acceleration(gravity)
+    eliminate(traversal, bodies, wrenches=wrenches)
     moving = [i for i in traversal.order if traversal.links[i].kind.nv]
     joints = [_tree_joint(traversal, i) for i in moving]
     work = Assembling(traversal, joints, [as_ends(traversal, hold) for hold in holds(traversal)], blocks, ground)
@@ -66,22 +66,18 @@ def forward_dynamics(
     return traversal.joint_vector("acceleration"), multipliers
 
 
-def bodies(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+def bodies(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """Φ and β of a body on a moving joint; a fixed joint passes inertia and force on."""
-    rigid = link.rigid_inertia() + ArticulatedInertia(below["m"], below["h"], below["a"])
-    force = own["force"] + below["f"]
+    rigid = link.rigid_inertia() + ArticulatedInertia.of(below)
+    force = state["force"] + below["f"]
     if link.kind.nv:
         phi = inverse(rigid.dense())
         return {"phi": phi, "free": -(phi @ force)}, {}
     if link.grounded:
         return {}, {}
-    x = link.transform(own["terms"])
+    x = link.transform(state["terms"])
     moved = x.inertia(rigid)
-    return {}, {"m": moved.m, "h": moved.h, "a": moved.a, "f": x.inward(force)}
-
-
-def _bodies_with_wrenches(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    return bodies(link, {**own, "force": own["force"] - link.wrench}, below)
+    return {}, {**moved.fields, "f": x.inward(force)}
 
 
 def _tree_joint(traversal: Unrolled, i: int) -> Junction:

@@ -31,14 +31,14 @@ def of_configurations(traversal: Traversal) -> Any:
     return traversal.walk(diagonal, across)
 
 
-def configurations(link: Link, own: State, up: State) -> dict[str, Array]:
+def configurations(link: Link, state: State, up: State) -> dict[str, Array]:
     return {"terms": link.terms()}
 
 
-def compose(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+def compose(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """The composite inertia of the link and all that it carries."""
     composite = link.composite() + below["composite"]
-    terms = own["terms"]
+    terms = state["terms"]
     s = link.subspace(terms)
     columns = [link.composite_times(composite, s[:, k]) for k in range(link.kind.nv)]
     left = {"force": np.stack(columns, axis=1)} if columns else {}
@@ -47,12 +47,12 @@ def compose(link: Link, own: State, below: State) -> tuple[dict[str, Array], dic
     return left, {"composite": link.composite_inward(terms, composite)}
 
 
-def diagonal(link: Link, own: State) -> tuple[Array, Array]:
+def diagonal(link: Link, state: State) -> tuple[Array, Array]:
     """M_ii, and the wrenches F of the link's accelerations, seen from its parent."""
-    terms, nv = own["terms"], link.kind.nv
+    terms, nv = state["terms"], link.kind.nv
     if not nv:
         return np.zeros((0, 0)), np.zeros((6, 0))
-    columns = [own["force"][:, k] for k in range(nv)]
+    columns = [state["force"][:, k] for k in range(nv)]
     block = np.stack([link.project(terms, f) for f in columns], axis=1)
     if link.geared:
         block = block + link.armature * np.eye(nv)
@@ -60,9 +60,9 @@ def diagonal(link: Link, own: State) -> tuple[Array, Array]:
     return block, np.stack([x.inward(f) for f in columns], axis=1)
 
 
-def across(link: Link, own: State, carry: Array) -> tuple[Array, Array]:
+def across(link: Link, state: State, carry: Array) -> tuple[Array, Array]:
     """M_ij for the ancestor `link`, and F seen from its parent."""
-    terms, x = own["terms"], link.transform(own["terms"])
+    terms, x = state["terms"], link.transform(state["terms"])
     columns = [carry[:, k] for k in range(carry.shape[1])]
     if not columns:
         return np.zeros((0, link.kind.nv)), carry

@@ -22,12 +22,11 @@ import numpy as np
 from linkwright.constraints.least_squares import GAPS
 from linkwright.mechanism.tree import record_slices
 from linkwright.recursions import articulated_body, composite, mass_matrix, newton_euler, virtual_work
-from linkwright.recursions.articulated_body import BELOW, velocities
-from linkwright.recursions.factor import factorise
+from linkwright.recursions.factor import Factor, factorise
 from linkwright.recursions.holds import Hold
 from linkwright.recursions.redundancy import Blocks
 from linkwright.recursions.semidefinite import Elimination, Limits, Scales
-from linkwright.recursions.traversal import Unrolled
+from linkwright.recursions.traversal import Unrolled, add_to
 from linkwright.spatial.algebra import Array, is_zero, ldl_solve
 from linkwright.spatial.definite import RANK_TOLERANCE
 from linkwright.tape.functions import maximum, minimum
@@ -45,10 +44,8 @@ Holds = Callable[[Unrolled], list[Hold]]
 
 def articulated(traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False) -> Closed:
     """By articulated bodies; `holds` are asked for when the links' terms and twists are known."""
-    ground = np.concatenate([-gravity, np.zeros(3)])
-    traversal.outward(velocities, {"w": np.zeros(6)})
-    step = articulated_body.inward_with_wrenches if wrenches else articulated_body.articulate
-    traversal.inward(step, BELOW)
+    ground = newton_euler.ground_acceleration(gravity)
+    articulated_body.eliminate(traversal, articulated_body.articulate, wrenches=wrenches)
 
     def joint(i: int) -> Joint:
         row, nv = traversal.rows[i], traversal.links[i].kind.nv
@@ -68,9 +65,8 @@ def by_virtual_work(
     traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False
 ) -> Closed:
     """By the joints' constraint forces."""
-    ground = np.concatenate([-gravity, np.zeros(3)])
-    traversal.outward(velocities, {"w": np.zeros(6)})
-    traversal.inward(virtual_work.inward_with_wrenches if wrenches else virtual_work.eliminate, BELOW)
+    ground = newton_euler.ground_acceleration(gravity)
+    articulated_body.eliminate(traversal, virtual_work.eliminate, wrenches=wrenches)
 
     def joint(i: int) -> Joint:
         row = traversal.rows[i]
@@ -90,7 +86,7 @@ class Joint:
 
     gain: Array
     e: Array
-    own: Array
+    acceleration: Array
 
 
 @dataclass(frozen=True)
@@ -126,8 +122,8 @@ class Space:
         traversal, m = self.traversal, hold.size
         p: dict[int, Array] = {}
         for handle, columns in hold.ends:
-            _add(p, handle.position, handle.inward_columns(columns))
-        own = rows_of(traversal, hold)
+            add_to(p, handle.position, handle.inward_columns(columns))
+        direct = rows_of(traversal, hold)
         u: dict[int, Array] = {}
         right = hold.bias
         for i in _carrying(traversal, hold):
@@ -137,12 +133,12 @@ class Space:
                 right = right - passed.T @ row["beta"]
             if link.kind.nv:
                 along = np.zeros((link.kind.nv, m)) if passed is None else link.subspace(terms).T @ passed
-                u[i] = along + own[i] if i in own else along
-                right = right - u[i].T @ self.joints[i].own
+                u[i] = along + direct[i] if i in direct else along
+                right = right - u[i].T @ self.joints[i].acceleration
                 less = self.joints[i].gain.T @ u[i]
                 passed = -less if passed is None else passed - less
             if passed is not None:
-                _add(p, traversal.parent[i], link.transform(terms).inward_columns(passed))
+                add_to(p, traversal.parent[i], link.transform(terms).inward_columns(passed))
         return Columns(u, right - p[-1].T @ self.ground if -1 in p else right)
 
     def _block(self, one: Columns, other: Columns) -> list[Array]:
@@ -151,11 +147,11 @@ class Space:
 
     def forces(self) -> dict[int, Array]:
         """Σ u λ at each joint."""
-        found: dict[int, Array] = {}
+        forces: dict[int, Array] = {}
         for columns, x in zip(self.columns, self.multipliers, strict=True):
             for i, u in columns.u.items():
-                _add(found, i, u @ x)
-        return found
+                add_to(forces, i, u @ x)
+        return forces
 
 
 def by_mass_matrix(
@@ -166,20 +162,28 @@ def by_mass_matrix(
     factor = factorise(composite.of_configurations(traversal))
     traversal.outward(mass_matrix.driving, {})
     free = np.array(factor.solve(list(traversal.joint_vector("driving"))))
-    found = holds(traversal)
-    g = [gradient(traversal, hold) for hold in found]
-    response = [np.array([factor.solve(list(row)) for row in rows]).reshape(rows.shape) for rows in g]
+    constraints = holds(traversal)
+    g = [gradient(traversal, hold) for hold in constraints]
+    response, factors = responses(traversal, constraints, g, factor, blocks)
     right = []
-    for hold, rows in zip(found, g, strict=True):
+    for hold, rows in zip(constraints, g, strict=True):
         r = hold.bias - rows @ free
         for handle, columns in hold.ends:
             b = traversal.rows[handle.position]["b"] if handle.position >= 0 else traversal.ground["b"]
             r = r - columns.T @ handle.outward(b)
         right.append(r)
-    count = range(len(found))
-    k = {(a, b): g[a] @ response[b].T for a in count for b in count if a <= b}
-    n = elimination(traversal, found, k, blocks).solve(right)
+    n = factors.solve(right)
     return sum((rows.T @ x for rows, x in zip(response, n, strict=True)), free), n
+
+
+def responses(
+    traversal: Unrolled, holds: Sequence[Hold], g: Sequence[Array], factor: Factor, blocks: Blocks
+) -> tuple[list[Array], Elimination]:
+    """G M⁻¹ of each hold, by G and the factors of M, and K = G M⁻¹ Gᵀ of all of them eliminated."""
+    response = [np.array([factor.solve(list(row)) for row in rows]).reshape(rows.shape) for rows in g]
+    count = range(len(holds))
+    k = {(a, b): g[a] @ response[b].T for a in count for b in count if a <= b}
+    return response, elimination(traversal, holds, k, blocks)
 
 
 def gradient(traversal: Unrolled, hold: Hold) -> Array:
@@ -187,17 +191,17 @@ def gradient(traversal: Unrolled, hold: Hold) -> Array:
     x = traversal.coordinates
     p: dict[int, Array] = {}
     for handle, columns in hold.ends:
-        _add(p, handle.position, handle.inward_columns(columns))
-    own = rows_of(traversal, hold)
+        add_to(p, handle.position, handle.inward_columns(columns))
+    direct = rows_of(traversal, hold)
     g: list[Any] = [np.zeros(hold.size)] * x.nv
     for i in _carrying(traversal, hold):
         link, terms = traversal.links[i], traversal.rows[i]["terms"]
         shares = []
         if i in p:
             shares.append(link.subspace(terms).T @ p[i])
-            _add(p, traversal.parent[i], link.transform(terms).inward_columns(p[i]))
-        shares += [own[i]] if i in own else []
-        ratio = float(x.ratio[i]) if x.follows[i] else 1.0
+            add_to(p, traversal.parent[i], link.transform(terms).inward_columns(p[i]))
+        shares += [direct[i]] if i in direct else []
+        ratio = float(x.ratio[i])
         for k in range(link.kind.nv):
             at = int(x.v_at[i]) + k
             g[at] = sum((ratio * share[k] for share in shares), g[at])
@@ -228,11 +232,11 @@ def limits(holds: Sequence[Hold], blocks: Blocks) -> Limits:
 
 def rows_of(traversal: Unrolled, hold: Hold) -> dict[int, Array]:
     """What a hold asks of joints' own coordinates: (nv, m) by position."""
-    found: dict[int, Array] = {}
+    rows: dict[int, Array] = {}
     for d in hold.direct:
         unit = np.eye(traversal.links[d.position].kind.nv)[d.index]
-        _add(found, d.position, np.outer(unit, d.row))
-    return found
+        add_to(rows, d.position, np.outer(unit, d.row))
+    return rows
 
 
 def _looseness(traversal: Unrolled, hold: Hold) -> Array:
@@ -249,22 +253,15 @@ def _inertias(traversal: Unrolled, i: int) -> Array:
     """Mass (three times) and moments of inertia of a link; the mechanism's largest where it has none."""
     tree, at = traversal.tree, record_slices()
     columns = [at["mass"].start] * 3 + list(range(at["inertia"].start, at["inertia"].start + 3))
-    own: Array = tree.rows(i)[columns]
-    if (own > 0.0).all():
-        return own
+    inertias: Array = tree.rows(i)[columns]
+    if (inertias > 0.0).all():
+        return inertias
     every = tree.rows(np.arange(tree.n))[:, columns].max(axis=0)
     most = np.repeat([every[:3].max() or 1.0, every[3:].max() or 1.0], 3)
-    return np.where(own > 0.0, own, most)
+    return np.where(inertias > 0.0, inertias, most)
 
 
 def _carrying(traversal: Unrolled, hold: Hold) -> list[int]:
     """The links that a hold acts on and those that carry them, from the tips inward."""
-    found = {handle.position for handle, _ in hold.ends} | {d.position for d in hold.direct}
-    found -= {-1}
-    for i in tuple(found):
-        found.update(traversal.ancestors(i))
-    return sorted(found, reverse=True)
-
-
-def _add(to: dict[int, Array], key: int, value: Array) -> None:
-    to[key] = to[key] + value if key in to else value
+    ends = {handle.position for handle, _ in hold.ends} | {d.position for d in hold.direct}
+    return sorted({i for end in ends for i in traversal.tree.topology.path(end)}, reverse=True)

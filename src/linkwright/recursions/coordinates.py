@@ -15,7 +15,7 @@ def integrate(traversal: Traversal) -> Any:
     return traversal.joint_vector("moved", coordinates=True)
 
 
-def _integrate(link: Link, own: State, up: State) -> dict[str, Array]:
+def _integrate(link: Link, state: State, up: State) -> dict[str, Array]:
     return {"moved": link.kind.integrate(link.q, link.dv)}
 
 
@@ -25,7 +25,7 @@ def difference(traversal: Traversal) -> Any:
     return traversal.joint_vector("way")
 
 
-def _difference(link: Link, own: State, up: State) -> dict[str, Array]:
+def _difference(link: Link, state: State, up: State) -> dict[str, Array]:
     return {"way": link.kind.difference(link.q, link.q1)}
 
 
@@ -35,5 +35,5 @@ def rate(traversal: Traversal) -> Any:
     return traversal.joint_vector("rate", coordinates=True)
 
 
-def _rate(link: Link, own: State, up: State) -> dict[str, Array]:
+def _rate(link: Link, state: State, up: State) -> dict[str, Array]:
     return {"rate": link.kind.rate(link.q, link.v)}

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.recursions.factor import Factor, factorise
+from linkwright.recursions.newton_euler import ground_acceleration
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import (
     Array,
@@ -54,7 +55,7 @@ class Pairs:
         self.place: list[Transform] = [Transform(General(np.eye(3)), np.zeros(3))] * n
         self.columns: list[list[Array]] = [[] for _ in range(n)]  # J
         self.velocity: list[Array] = [np.zeros(6)] * n
-        self.ground_acceleration: Array = np.concatenate([-gravity, np.zeros(3)])
+        self.ground_acceleration: Array = ground_acceleration(gravity)
         v = [link.v for link in links]
         self.terms = [link.terms() for link in links]
         for i in order:
@@ -91,30 +92,27 @@ class Pairs:
         self.b: list[Array] = [np.zeros((3, 3))] * n  # composite B_a
         for i in reversed(self.t.order):
             link = links[i]
-            own = self.place[i].rigid(link.mass, np.asarray(link.moment), np.asarray(link.inertia))
-            self.inertia[i] = own
+            mass, h, inertia = self.place[i].rigid(link.mass, np.asarray(link.moment), np.asarray(link.inertia))
+            self.inertia[i] = mass, h, inertia
             w = self.velocity[i]
-            momentum = inertia_times(*own, w)
+            momentum = inertia_times(mass, h, inertia, w)
             self.momentum[i] = momentum
-            full = unpack(own[2])
-            trace = own[2][0] + own[2][1] + own[2][2]
-            shifted = 2.0 * full - trace * np.eye(3)
-            u, o, h = w[:3], w[3:], own[1]
+            shifted = 2.0 * unpack(inertia) - (inertia[0] + inertia[1] + inertia[2]) * np.eye(3)
+            u, o = w[:3], w[3:]
             # h̃ũ = u hᵀ − (h·u) 1
             b = np.stack([cross(o, shifted[:, k]) for k in range(3)], axis=1)
             b = b - 2.0 * (np.outer(u, h) - dot(h, u) * np.eye(3))
-            below, p, sums = self.below[i], self.p[i], self.b[i]
-            self.below[i] = (below[0] + own[0], below[1] + own[1], below[2] + own[2])
-            self.p[i] = p + momentum[:3]
-            self.b[i] = sums + b
-            j = self.t.parent[i]
-            if j >= 0:
-                mine = self.below[i]
-                other = self.below[j]
-                self.below[j] = (other[0] + mine[0], other[1] + mine[1], other[2] + mine[2])
-                self.p[j] = self.p[j] + self.p[i]
-                self.b[j] = self.b[j] + self.b[i]
+            self._add(i, self.inertia[i], momentum[:3], b)
+            if self.t.parent[i] >= 0:
+                self._add(self.t.parent[i], self.below[i], self.p[i], self.b[i])
         self.yj = [[inertia_times(*self.below[i], c) for c in self.columns[i]] for i in range(n)]
+
+    def _add(self, i: int, inertia: tuple[Any, Array, Array], p: Array, b: Array) -> None:
+        """Add to what a link carries."""
+        mass, moment, packed = self.below[i]
+        self.below[i] = mass + inertia[0], moment + inertia[1], packed + inertia[2]
+        self.p[i] = self.p[i] + p
+        self.b[i] = self.b[i] + b
 
     def accelerations(self, a: list[Array] | None) -> list[Array]:
         """ẇ of every link, gravity included, for these joint accelerations (None: zero)."""
@@ -135,8 +133,8 @@ class Pairs:
         """The composite wrench through every joint."""
         f: list[Array] = [np.zeros(6)] * self.t.n
         for i in reversed(self.t.order):
-            own = inertia_times(*self.inertia[i], b[i]) + force_cross(self.velocity[i], self.momentum[i])
-            f[i] = f[i] + own
+            wrench = inertia_times(*self.inertia[i], b[i]) + force_cross(self.velocity[i], self.momentum[i])
+            f[i] = f[i] + wrench
             j = self.t.parent[i]
             if j >= 0:
                 f[j] = f[j] + f[i]
@@ -148,25 +146,21 @@ class Pairs:
         for i, columns in enumerate(self.columns):
             for k, column in enumerate(columns):
                 at = int(self.x.v_at[i]) + k
-                total[at] = total[at] + value(i, column) * self._ratio(i)
+                total[at] = total[at] + value(i, column) * float(self.x.ratio[i])
         return total
-
-    def _ratio(self, i: int) -> float:
-        return float(self.x.ratio[i]) if self.x.follows[i] else 1.0
 
     def mass_matrix(self) -> Matrix:
         m = self._empty()
         for i in range(self.t.n):
-            armature = self.t.links[i].armature
-            geared = not (isinstance(armature, float) and armature == 0.0)
+            link = self.t.links[i]
             for k in range(len(self.columns[i])):
                 for j in (i, *self.t.ancestors(i)):
                     for c, column in enumerate(self.columns[j]):
                         if j == i and c > k:
                             continue
                         entry = dot(self.yj[i][k], column)
-                        if geared and j == i and c == k:
-                            entry = entry + armature
+                        if link.geared and j == i and c == k:
+                            entry = entry + link.armature
                         self._put(m, i, k, j, c, entry)
                         if (j, c) != (i, k):
                             self._put(m, j, c, i, k, entry)
@@ -177,7 +171,7 @@ class Pairs:
 
     def _put(self, m: Matrix, i: int, k: int, j: int, c: int, entry: Any) -> None:
         row, column = int(self.x.v_at[i]) + k, int(self.x.v_at[j]) + c
-        m[row][column] = m[row][column] + entry * (self._ratio(i) * self._ratio(j))
+        m[row][column] = m[row][column] + entry * float(self.x.ratio[i] * self.x.ratio[j])
 
     def inverse_derivatives(self, b: list[Array], f: list[Array]) -> tuple[Matrix, Matrix]:
         """∂τ/∂q and ∂τ/∂v at the accelerations b with the wrenches f."""
@@ -226,21 +220,10 @@ def _times_b(p: Array, ba: Array, x: Array) -> Array:
     return np.concatenate([2.0 * cross(o, p), ba @ o])
 
 
-def _split(traversal: Unrolled, a: Array) -> list[Array]:
-    """Joint accelerations by link."""
-    x = traversal.coordinates
-    parts = []
-    for i, link in enumerate(traversal.links):
-        at, ratio = int(x.v_at[i]), float(x.ratio[i])
-        own = a[at : at + link.kind.nv]
-        parts.append(own * ratio if x.follows[i] else own)
-    return parts
-
-
 def inverse_dynamics_derivatives(traversal: Unrolled, gravity: Array, a: Array) -> tuple[Array, Array, Array]:
     """∂τ/∂q, ∂τ/∂v, ∂τ/∂a = M for the traversal's q, v."""
     pairs = Pairs(traversal, gravity)
-    b = pairs.accelerations(_split(traversal, a))
+    b = pairs.accelerations(traversal.by_link(a))
     dq, dv = pairs.inverse_derivatives(b, pairs.wrenches(b))
     return np.array(dq), np.array(dv), np.array(pairs.mass_matrix())
 
@@ -253,7 +236,7 @@ def forward_dynamics_parts(traversal: Unrolled, gravity: Array, tau: Array) -> t
     f = pairs.wrenches(pairs.accelerations(None))
     bias = pairs.vector(lambda i, column: dot(column, f[i]))
     a = factor.solve([tau[k] - bias[k] for k in range(len(bias))])
-    b = pairs.accelerations(_split(traversal, np.array(a)))
+    b = pairs.accelerations(traversal.by_link(np.array(a)))
     dq, dv = pairs.inverse_derivatives(b, pairs.wrenches(b))
     return m, factor, dq, dv
 

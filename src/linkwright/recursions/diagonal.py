@@ -18,35 +18,26 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.recursions.articulated_body import velocities
+from linkwright.recursions.articulated_body import accelerated, three_passes
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Traversal
-from linkwright.spatial.algebra import Array, inverse
+from linkwright.spatial.algebra import Array
+from linkwright.spatial.definite import inverse
 from linkwright.spatial.transform import ArticulatedInertia
-
-BELOW = {"m": (6,), "h": (3, 3), "a": (6,), "f": (6,)}
 
 
 def forward_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> Any:
     """Joint accelerations for the traversal's q, v, tau (and wrenches on the links, in link axes)."""
-    traversal.outward(velocities, {"w": np.zeros(6)})
-    traversal.inward(inward_with_wrenches if wrenches else reduce, BELOW)
-    traversal.outward(accelerations, {"b": np.concatenate([-gravity, np.zeros(3)])})
-    return traversal.joint_vector("acceleration")
+    return three_passes(traversal, gravity, reduce, accelerations, wrenches=wrenches)
 
 
-def inward_with_wrenches(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    """`reduce` with an applied wrench."""
-    return reduce(link, {**own, "force": own["force"] - link.wrench}, below)
-
-
-def reduce(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+def reduce(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """M̂ and ĥ of the link, and what it adds to those of its parent."""
-    terms = own["terms"]
-    mhat = link.rigid_inertia() + ArticulatedInertia(below["m"], below["h"], below["a"])
-    hhat = own["force"] + below["f"]
+    terms = state["terms"]
+    mhat = link.rigid_inertia() + ArticulatedInertia.of(below)
+    hhat = state["force"] + below["f"]
     left: dict[str, Array] = {}
-    passed, push = mhat, mhat.times(own["beta"]) + hhat
+    passed, push = mhat, mhat.times(state["beta"]) + hhat
     if link.kind.nv:
         mj, d, u = eliminate(link, terms, mhat)
         left = {"mj": mj, "d": d, "driving": link.tau - link.project(terms, hhat)}
@@ -56,7 +47,7 @@ def reduce(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict
         return left, {}
     x = link.transform(terms)
     moved = x.inertia(passed)  # (59)
-    return left, {"m": moved.m, "h": moved.h, "a": moved.a, "f": x.inward(push)}  # (60)
+    return left, {**moved.fields, "f": x.inward(push)}  # (60)
 
 
 def eliminate(link: Link, terms: Array, mhat: ArticulatedInertia) -> tuple[Array, Array, Array]:
@@ -70,11 +61,6 @@ def eliminate(link: Link, terms: Array, mhat: ArticulatedInertia) -> tuple[Array
     return mj, d, np.eye(6) - (mj @ d) @ j.T
 
 
-def accelerations(link: Link, own: State, up: State) -> dict[str, Array]:
-    """Joint acceleration and the link's b."""
-    terms = own["terms"]
-    b = link.transform(terms).outward(up["b"]) + own["beta"]
-    if not link.kind.nv:
-        return {"b": b}
-    a = own["d"] @ (own["driving"] - b @ own["mj"])  # (55)
-    return {"b": b + link.joint_twist(terms, a), "acceleration": a}
+def accelerations(link: Link, state: State, up: State) -> dict[str, Array]:
+    """Joint acceleration and the link's b (55)."""
+    return accelerated(link, state, up, lambda b: state["d"] @ (state["driving"] - b @ state["mj"]))

@@ -15,7 +15,7 @@ from linkwright.mechanism.quantities import Quantity, quantities
 from linkwright.recursions.closure import Pair, joint_pair, loop_link
 from linkwright.recursions.kinematics import GROUND_POSE, poses, twists
 from linkwright.recursions.link import State
-from linkwright.recursions.traversal import Unrolled
+from linkwright.recursions.traversal import Unrolled, add_to
 from linkwright.spatial.algebra import Array, point_velocity, wrench_at
 
 Rate = tuple[int, int]  # a joint, and the index of one of its rates
@@ -63,7 +63,7 @@ class Elements:
             if isinstance(element, JointForce) and element.joint in positions:
                 i, k = positions[element.joint], element.index
                 law = self._evaluate((element.law,))({"q": links[i].q[k], "v": links[i].v[k]})[0]
-                _add(total, (i, k), law)
+                add_to(total, (i, k), law)
         return total
 
     @property
@@ -73,7 +73,7 @@ class Elements:
         total: list[Any] = [0.0] * x.nv
         for (i, k), law in self.tree_laws.items():
             at = int(x.v_at[i]) + k
-            total[at] = total[at] + law * (float(x.ratio[i]) if x.follows[i] else 1.0)
+            total[at] = total[at] + law * float(x.ratio[i])
         return np.array(total) if self.tree_laws else None
 
     @property
@@ -81,7 +81,7 @@ class Elements:
         """The sum of the laws on each rate of a joint that closes a loop, by the joint's number."""
         total: dict[Rate, Any] = {}
         for joint, element, coordinate, _ in self._on_loops():
-            _add(total, (joint, element.index), coordinate.force(self._evaluate((element.law,))))
+            add_to(total, (joint, element.index), coordinate.force(self._evaluate((element.law,))))
         return total
 
     def loop_wrenches(self) -> Iterator[tuple[int, Array]]:
@@ -128,7 +128,7 @@ class Elements:
                 wrenches = action.step(self._evaluate(laws), *frames)
                 for position, wrench in zip(positions[: action.pushed], wrenches, strict=True):
                     if position >= 0:
-                        _add(total, position, wrench)
+                        add_to(total, position, wrench)
         return total
 
     # -- quantities ---------------------------------------------------------------------------------------
@@ -172,7 +172,3 @@ def _own_quantities(element: JointForce | PointForce) -> dict[str, Quantity]:
         return {"v": rate, "q": replace(rate, rate=False)}
     rate = Quantity("distance", (element.first, element.second), 0, True)
     return {"dd": rate, "d": replace(rate, rate=False)}
-
-
-def _add(total: dict[Any, Any], key: Any, term: Any) -> None:
-    total[key] = total[key] + term if key in total else term

@@ -18,16 +18,16 @@ from linkwright.spatial.transform import Transform
 GROUND_POSE = {"r": np.eye(3), "x": np.zeros(3)}
 
 
-def poses(link: Link, own: State, up: State) -> dict[str, Array]:
+def poses(link: Link, state: State, up: State) -> dict[str, Array]:
     """The link frame in ground."""
     terms = link.terms()
     step = link.transform(terms)
     return {"terms": terms, "r": up["r"] @ step.rotation.matrix(), "x": up["x"] + up["r"] @ step.p}
 
 
-def twists(link: Link, own: State, up: State) -> dict[str, Array]:
+def twists(link: Link, state: State, up: State) -> dict[str, Array]:
     """The link's twist in its own axes."""
-    terms = own["terms"] if "terms" in own else link.terms()
+    terms = state["terms"] if "terms" in state else link.terms()
     w = link.transform(terms).outward(up["w"]) + link.joint_twist(terms, link.v)
     return {"terms": terms, "w": w}
 
@@ -53,7 +53,7 @@ def frame_jacobian(traversal: Unrolled, position: int, r: Array, p: Array, refer
         link, row = traversal.links[j], traversal.rows[j]
         place = Transform(General(row["r"]), row["x"])
         s = link.subspace(row["terms"])
-        ratio = float(x.ratio[j]) if x.follows[j] else 1.0
+        ratio = float(x.ratio[j])
         for k in range(link.kind.nv):
             column = place.inward_twist(s[:, k])
             v, o = column[:3], column[3:]
@@ -90,12 +90,11 @@ def kinetic_energy(traversal: Traversal) -> Any:
     return traversal.total("energy", lambda energy: energy[0])
 
 
-def _kinetic(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    w = own["w"]
+def _kinetic(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+    w = state["w"]
     energy = dot(w, link.momentum(w))
-    armature = link.armature
-    if not (isinstance(armature, float) and armature == 0.0) and link.kind.nv:
-        energy = energy + armature * dot(link.v, link.v)
+    if link.geared and link.kind.nv:
+        energy = energy + link.armature * dot(link.v, link.v)
     return {}, {"energy": below["energy"] + 0.5 * energy}
 
 
@@ -115,13 +114,13 @@ def _with_mass_moment(traversal: Traversal, then: Finish) -> Any:
     return traversal.total("moment", then)
 
 
-def _mass_moment(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    return {}, {"moment": below["moment"] + _first_moment(link, own)}
+def _mass_moment(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+    return {}, {"moment": below["moment"] + _first_moment(link, state)}
 
 
-def _first_moment(link: Link, own: State) -> Array:
+def _first_moment(link: Link, state: State) -> Array:
     """The mass of a link, and mass times its centre in ground."""
-    return np.array([link.mass, *(link.mass * own["x"] + own["r"] @ link.moment)])
+    return np.array([link.mass, *(link.mass * state["x"] + state["r"] @ link.moment)])
 
 
 def momentum(traversal: Traversal) -> Any:
@@ -137,6 +136,6 @@ def momentum(traversal: Traversal) -> Any:
     return traversal.total("momentum", central)
 
 
-def _momentum(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    about_ground = Transform(General(own["r"]), own["x"]).inward(link.momentum(own["w"]))
-    return {}, {"momentum": below["momentum"] + np.array([*_first_moment(link, own), *about_ground])}
+def _momentum(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+    about_ground = Transform(General(state["r"]), state["x"]).inward(link.momentum(state["w"]))
+    return {}, {"momentum": below["momentum"] + np.array([*_first_moment(link, state), *about_ground])}

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.placement import placement_rotation
-from linkwright.spatial.algebra import Array, inertia_times
+from linkwright.spatial.algebra import Array, inertia_times, motion_cross
 from linkwright.spatial.rotation import Chain, General, joined
 from linkwright.spatial.transform import ArticulatedInertia, Transform
 
@@ -107,6 +107,16 @@ class Link:
 
     def subspace(self, terms: Array) -> Array:
         return self.kind.subspace(terms, self.pitch)
+
+    def moving(self, terms: Array, up: Array) -> tuple[Array, Array]:
+        """w of the link from its parent's, and β = w × (S v) + Ṡ v."""
+        v = self.v
+        joint = self.joint_twist(terms, v)
+        w = self.transform(terms).outward(up) + joint
+        beta = motion_cross(w, joint)
+        if self.kind.selects is None:
+            beta = beta + self.kind.subspace_rate(terms, self.pitch, v)
+        return w, beta
 
     def joint_twist(self, terms: Array, v: Array) -> Array:
         """S v."""

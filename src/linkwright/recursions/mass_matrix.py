@@ -22,6 +22,6 @@ def forward_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = F
     return traversal.solve(m, traversal.joint_vector("driving"))
 
 
-def driving(link: Link, own: State, up: State) -> dict[str, Array]:
+def driving(link: Link, state: State, up: State) -> dict[str, Array]:
     """τ − k."""
-    return {"driving": link.tau - own["tau"]} if link.kind.nv else {}
+    return {"driving": link.tau - state["tau"]} if link.kind.nv else {}

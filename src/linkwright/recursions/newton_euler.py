@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Traversal
-from linkwright.spatial.algebra import Array, force_cross, motion_cross
+from linkwright.spatial.algebra import Array, force_cross
 
 
 def inverse_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> Any:
@@ -25,35 +25,35 @@ def inverse_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = F
 
 def joint_forces(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> None:
     """`inverse_dynamics`, with each link's joint force left in its numbers."""
-    traversal.outward(motions, {"w": np.zeros(6), "b": np.concatenate([-gravity, np.zeros(3)])})
+    traversal.outward(motions, {"w": np.zeros(6), "b": ground_acceleration(gravity)})
     traversal.inward(forces_with_wrenches if wrenches else forces, {"f": (6,)})
 
 
-def motions(link: Link, own: State, up: State) -> dict[str, Array]:
+def ground_acceleration(gravity: Array) -> Array:
+    """b of ground, whose acceleration against gravity stands for the weights of all links."""
+    return np.concatenate([-gravity, np.zeros(3)])
+
+
+def motions(link: Link, state: State, up: State) -> dict[str, Array]:
     """Twist and its rate."""
     terms = link.terms()
-    x = link.transform(terms)
-    v = link.v
-    joint = link.joint_twist(terms, v)
-    w = x.outward(up["w"]) + joint
-    b = x.outward(up["b"]) + link.joint_twist(terms, link.a) + motion_cross(w, joint)
-    if link.kind.selects is None:
-        b = b + link.kind.subspace_rate(terms, link.pitch, v)
+    w, beta = link.moving(terms, up["w"])
+    b = link.transform(terms).outward(up["b"]) + link.joint_twist(terms, link.a) + beta
     return {"terms": terms, "w": w, "b": b}
 
 
-def forces(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+def forces(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """The wrench through the joint, and its part along the joint's freedom."""
-    w = own["w"]
-    f = link.momentum(own["b"]) + force_cross(w, link.momentum(w)) + below["f"]
-    tau = link.project(own["terms"], f)
+    w = state["w"]
+    f = link.momentum(state["b"]) + force_cross(w, link.momentum(w)) + below["f"]
+    tau = link.project(state["terms"], f)
     if link.geared:
         tau = tau + link.armature * link.a
     if link.grounded:
         return {"tau": tau, "f": f}, {}
-    return {"tau": tau, "f": f}, {"f": link.transform(own["terms"]).inward(f)}
+    return {"tau": tau, "f": f}, {"f": link.transform(state["terms"]).inward(f)}
 
 
-def forces_with_wrenches(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+def forces_with_wrenches(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """`forces` with an applied wrench."""
-    return forces(link, own, {"f": below["f"] - link.wrench})
+    return forces(link, state, {"f": below["f"] - link.wrench})

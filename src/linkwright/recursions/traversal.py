@@ -1,7 +1,7 @@
 """Traversals: run the steps of a recursion over the links of a tree, outward and inward.
 
-A step is a pure function. Outward: step(link, own, up) gives new numbers of the link; `own` are its numbers so
-far, `up` its parent's. Inward: step(link, own, below) gives (new numbers, contribution to the parent); `below`
+A step is a pure function. Outward: step(link, state, up) gives new numbers of the link; `state` are its numbers so
+far, `up` its parent's. Inward: step(link, state, below) gives (new numbers, contribution to the parent); `below`
 is the sum of the children's contributions. A step never knows whether it is unrolled here, once a link with
 constants folded, or rolled into loops by `linkwright.recursions.rolled`.
 """
@@ -55,12 +55,12 @@ class Traversal(Protocol):
         """then(the numbers `names` of one link, or of ground at −1)."""
 
     def walk(self, start: WalkStart, step: WalkStep, *, lower: bool = False) -> Any:
-        """The symmetric matrix (nv, nv) with the block of start(link, own) on the diagonal and, for each of the
-        link's ancestors in turn, the block of step(ancestor, own, carry) beside it; the carry is handed on.
+        """The symmetric matrix (nv, nv) with the block of start(link, state) on the diagonal and, for each of the
+        link's ancestors in turn, the block of step(ancestor, state, carry) beside it; the carry is handed on.
         With `lower`, only its lower triangle."""
 
     def pairs(self, order: WalkOrder, matrix: Any, step: PairStep) -> None:
-        """For every link in order and each of its ancestors: add step(the matrix's block, own, the ancestor's
+        """For every link in order and each of its ancestors: add step(the matrix's block, state, the ancestor's
         numbers) to the numbers of the link and of its ancestor."""
 
     def solve(self, matrix: Any, right: Any) -> Any:
@@ -92,7 +92,7 @@ class Unrolled:
 
     def _link(self, i: int, inputs: Mapping[str, Array], parameters: Mapping[str, Any] | None) -> Link:
         kind, x = self.tree.kinds[i], self.coordinates
-        q0, v0 = int(x.q_at[i]), int(x.v_at[i])
+        q0 = int(x.q_at[i])
         ratio, offset, follows = float(x.ratio[i]), float(x.offset[i]), bool(x.follows[i])
         record = self.tree.record(i, parameters)
         record = {k: v if v.dtype == object else v.tolist() for k, v in record.items()}
@@ -100,18 +100,27 @@ class Unrolled:
             record[name] = np.asarray(record[name])
 
         def part(name: str) -> Array:
-            values = inputs[name]
+            numbers = inputs[name]
             if name == "wrench":
-                return values[i]
+                return numbers[i]
             if name in ("q", "q1"):
-                own = values[q0 : q0 + kind.nq]
-                return own * ratio + offset if follows else own
-            own = values[v0 : v0 + kind.nv]
-            if follows:  # the force is its leader's
-                return np.zeros(kind.nv) if name == "tau" else own * ratio
-            return own
+                coordinates = numbers[q0 : q0 + kind.nq]
+                return coordinates * ratio + offset if follows else coordinates
+            if name == "tau" and follows:  # the force is its leader's
+                return np.zeros(kind.nv)
+            return self.rates(i, numbers)
 
         return Link(kind, record, part, grounded=self.parent[i] < 0)
+
+    def rates(self, i: int, vector: Array) -> Array:
+        """The part of a vector (nv) that is one link's: its joint's rates or accelerations."""
+        x = self.coordinates
+        part = vector[int(x.v_at[i]) : int(x.v_at[i]) + self.tree.kinds[i].nv]
+        return part * float(x.ratio[i]) if x.follows[i] else part
+
+    def by_link(self, vector: Array) -> list[Array]:
+        """A vector (nv) of joint rates or accelerations, link by link."""
+        return [self.rates(i, vector) for i in range(self.n)]
 
     def outward(self, step: OutwardStep, ground: Mapping[str, Array]) -> None:
         self.ground.update(ground)
@@ -124,13 +133,12 @@ class Unrolled:
         nothing = {name: np.zeros(shape) for name, shape in below.items()}
         for i in reversed(self.order):
             try:
-                own, up = step(self.links[i], self.rows[i], sums[i] or nothing)
+                numbers, up = step(self.links[i], self.rows[i], sums[i] or nothing)
             except ZeroDivisionError:
                 raise SingularLink(i) from None
-            self.rows[i].update(own)
-            target = sums[self.parent[i]]
-            for name, value in up.items():
-                target[name] = target[name] + value if name in target else value
+            self.rows[i].update(numbers)
+            for name, term in up.items():
+                add_to(sums[self.parent[i]], name, term)
         self._totals = {**nothing, **sums[-1]}
 
     def total(self, name: str, then: Finish) -> Array:
@@ -145,7 +153,7 @@ class Unrolled:
         m: list[list[Any]] = [[0.0] * x.nv for _ in range(x.nv)]
 
         def put(i: int, j: int, block: Array) -> None:
-            ratio = (x.ratio[i] if x.follows[i] else 1.0) * (x.ratio[j] if x.follows[j] else 1.0)
+            ratio = x.ratio[i] * x.ratio[j]
             for k, row in enumerate(block):
                 for n, value in enumerate(row):
                     r, c = int(x.v_at[i]) + k, int(x.v_at[j]) + n
@@ -166,9 +174,9 @@ class Unrolled:
         at = [slice(v, v + kind.nv) for v, kind in zip(self.coordinates.v_at.tolist(), self.tree.kinds, strict=True)]
         for i in reversed(self.order) if order == "inward" else self.order:
             for j in self.ancestors(i):
-                found = step(matrix[at[i], at[j]], self.rows[i], self.rows[j])
-                for row, more in zip((self.rows[i], self.rows[j]), found, strict=True):
-                    row.update({name: row[name] + value for name, value in more.items()})
+                pair = self.rows[i], self.rows[j]
+                for row, more in zip(pair, step(matrix[at[i], at[j]], *pair), strict=True):
+                    row.update({name: row[name] + term for name, term in more.items()})
 
     def solve(self, matrix: Array, right: Array) -> Array:
         return np.array(factorise(matrix).solve(list(right)))
@@ -188,12 +196,12 @@ class Unrolled:
 
     def ancestors(self, i: int) -> Sequence[int]:
         """The positions above i, nearest first."""
-        found = []
-        j = self.parent[i]
-        while j >= 0:
-            found.append(j)
-            j = self.parent[j]
-        return found
+        return self.tree.topology.path(self.parent[i])
+
+
+def add_to(total: dict[Any, Any], key: Any, term: Any) -> None:
+    """Add a term to the sum under a key, of which it may be the first."""
+    total[key] = total[key] + term if key in total else term
 
 
 def _depth_first(parent: list[int]) -> list[int]:

@@ -41,45 +41,45 @@ def forward_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = F
     return traversal.joint_vector("acceleration")
 
 
-def reduce(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+def reduce(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """M̂ of the link, and what it adds to that of its parent; k − τ."""
-    terms = own["terms"]
-    mhat = link.rigid_inertia() + ArticulatedInertia(below["m"], below["h"], below["a"])
+    terms = state["terms"]
+    mhat = link.rigid_inertia() + ArticulatedInertia.of(below)
     left: dict[str, Array] = {}
     passed = mhat
     if link.kind.nv:
         mj, d, u = eliminate(link, terms, mhat)
-        left = {"row": mj @ d, "d": d, "khat": own["tau"] - link.tau}
+        left = {"row": mj @ d, "d": d, "khat": state["tau"] - link.tau}
         passed = ArticulatedInertia.from_dense(u @ mhat.dense())
     if link.grounded:
         return left, {}
     moved = link.transform(terms).inertia(passed)  # (32)
-    return left, {"m": moved.m, "h": moved.h, "a": moved.a}
+    return left, moved.fields
 
 
-def first(link: Link, own: State) -> tuple[Array, Array]:
+def first(link: Link, state: State) -> tuple[Array, Array]:
     """D⁻¹ M̂_ii, and M̂ J D⁻¹ seen from the parent: the row of M̂ divided by its diagonal."""
     nv = link.kind.nv
     if not nv:
         return np.zeros((0, 0)), np.zeros((6, 0))
-    x = link.transform(own["terms"])
-    return np.eye(nv), np.stack([x.inward(own["row"][:, k]) for k in range(nv)], axis=1)
+    x = link.transform(state["terms"])
+    return np.eye(nv), np.stack([x.inward(state["row"][:, k]) for k in range(nv)], axis=1)
 
 
-def back(entry: Array, own: State, above: State) -> tuple[dict[str, Array], dict[str, Array]]:
+def back(entry: Array, state: State, above: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """What a link takes from its ancestor's k̂ (30)."""
-    return {}, {"khat": -(own["khat"] @ entry)} if entry.size else {}
+    return {}, {"khat": -(state["khat"] @ entry)} if entry.size else {}
 
 
-def divide(link: Link, own: State, up: State) -> dict[str, Array]:
+def divide(link: Link, state: State, up: State) -> dict[str, Array]:
     """−D⁻¹ k̂."""
-    return {"solution": -(own["d"] @ own["khat"])} if link.kind.nv else {}
+    return {"solution": -(state["d"] @ state["khat"])} if link.kind.nv else {}
 
 
-def forth(entry: Array, own: State, above: State) -> tuple[dict[str, Array], dict[str, Array]]:
+def forth(entry: Array, state: State, above: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """What an ancestor's acceleration takes from the link's (28)."""
     return {"solution": -(entry @ above["solution"])} if entry.size else {}, {}
 
 
-def result(link: Link, own: State, up: State) -> dict[str, Array]:
-    return {"acceleration": own["solution"]} if link.kind.nv else {}
+def result(link: Link, state: State, up: State) -> dict[str, Array]:
+    return {"acceleration": state["solution"]} if link.kind.nv else {}

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.mechanism.kinds import JointKind
-from linkwright.recursions.articulated_body import BELOW, velocities
+from linkwright.recursions.articulated_body import accelerated, three_passes
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Traversal
 from linkwright.spatial.algebra import Array, symmetric_product, unpack_symmetric
@@ -36,22 +36,14 @@ from linkwright.spatial.transform import ArticulatedInertia
 
 def forward_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> Any:
     """Joint accelerations for the traversal's q, v, tau (and wrenches on the links, in link axes)."""
-    traversal.outward(velocities, {"w": np.zeros(6)})
-    traversal.inward(inward_with_wrenches if wrenches else eliminate, BELOW)
-    traversal.outward(accelerations, {"b": np.concatenate([-gravity, np.zeros(3)])})
-    return traversal.joint_vector("acceleration")
+    return three_passes(traversal, gravity, eliminate, accelerations, wrenches=wrenches)
 
 
-def inward_with_wrenches(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    """`eliminate` with an applied wrench."""
-    return eliminate(link, {**own, "force": own["force"] - link.wrench}, below)
-
-
-def eliminate(link: Link, own: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
+def eliminate(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
     """Take the constraint force of the link's joint out; what it leaves at the parent."""
-    terms, beta = own["terms"], own["beta"]
-    ahat = link.rigid_inertia() + ArticulatedInertia(below["m"], below["h"], below["a"])
-    p = -(own["force"] + below["f"])
+    terms, beta = state["terms"], state["beta"]
+    ahat = link.rigid_inertia() + ArticulatedInertia.of(below)
+    p = -(state["force"] + below["f"])
     left: dict[str, Array] = {}
     if link.kind.nv:
         drive = link.joint_wrench(terms, link.tau)
@@ -71,19 +63,17 @@ def eliminate(link: Link, own: State, below: State) -> tuple[dict[str, Array], d
         return left, {}
     x = link.transform(terms)
     moved = x.inertia(ahat)
-    return left, {"m": moved.m, "h": moved.h, "a": moved.a, "f": x.inward(passed)}
+    return left, {**moved.fields, "f": x.inward(passed)}
 
 
-def accelerations(link: Link, own: State, up: State) -> dict[str, Array]:
+def accelerations(link: Link, state: State, up: State) -> dict[str, Array]:
     """Joint acceleration and the link's θ̈."""
-    terms = own["terms"]
-    b = link.transform(terms).outward(up["b"]) + own["beta"]
-    if not link.kind.nv:
-        return {"b": b}
-    a = own["l"] @ (own["free"] - b)
-    if "push" in own:
-        a = a + own["push"]  # of the loops
-    return {"b": b + link.joint_twist(terms, a), "acceleration": a}
+
+    def acceleration(b: Array) -> Array:
+        a = state["l"] @ (state["free"] - b)
+        return a + state["push"] if "push" in state else a  # of the loops
+
+    return accelerated(link, state, up, acceleration)
 
 
 def held(kind: JointKind, q: Array, sigma: Array) -> Array:

@@ -48,9 +48,9 @@ def _from_states(solution: Solution, joints: NDArray[Any], kind: JointKind) -> t
     at = place[joints]
     if (at < 0).any():
         return None
-    ratio = np.where(x.follows[at], x.ratio[at], 1.0)[:, None]
+    ratio = x.ratio[at, None]
     q = states.q[:, x.q_at[at, None] + np.arange(kind.nq)]
-    q = np.where(x.follows[at, None], q * ratio + x.offset[at, None], q)
+    q = q * ratio + x.offset[at, None]
     v, a = (y[:, x.v_at[at, None] + np.arange(kind.nv)] * ratio for y in (states.v, states.a))
     return np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0), np.moveaxis(a, -1, 0)
 

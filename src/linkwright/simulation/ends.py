@@ -112,7 +112,7 @@ def endless_law(mech: Mechanism, row: Rows, *, ahead: bool = False) -> tuple[str
     scalar = [e for e in d.elements if isinstance(e, JointForce | PointForce)]
     if scalar:
         there = mech.integrate(np.tile(q, (len(later), 1)), later[:, None] * v)
-        values = mech.programs.evaluate(Request("force_values"), there, np.tile(v, (len(later), 1)), t=times)
+        values = mech.kernels.evaluate(Request("force_values"), there, np.tile(v, (len(later), 1)), t=times)
         columns |= {("force", e.name): values[:, k] for k, e in enumerate(scalar)}
     bad = {key: ~np.isfinite(np.broadcast_to(x, times.shape)) for key, x in columns.items()}
     first = [(int(np.argmax(at)), key) for key, at in bad.items() if at.any()]
@@ -141,10 +141,10 @@ def worst_constraint(mech: Mechanism, row: Rows | None) -> str | None:
 def _worst(mech: Mechanism, row: Rows) -> str | None:
     q, t = row.q[0], float(row.t[0])
     units = mech.programs.constraint_units
-    phi = np.abs(mech.programs.position_correction(q, t)[1]) / units
+    phi = np.abs(mech.kernels.position_correction(q, t)[1]) / units
     if np.max(phi, initial=0.0) < CLOSED:
         h = 1e-3 / (float(np.max(np.abs(row.v[0]) / mech.programs.rate_units, initial=0.0)) or 1.0)
-        phi = np.abs(mech.programs.position_correction(mech.integrate(q, h * row.v[0]), t + h)[1]) / units
+        phi = np.abs(mech.kernels.position_correction(mech.integrate(q, h * row.v[0]), t + h)[1]) / units
     return mech.constraints[int(np.argmax(np.where(np.isfinite(phi), phi, np.inf)))] if len(phi) else None
 
 

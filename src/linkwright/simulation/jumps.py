@@ -105,7 +105,7 @@ class Jumps:
             return "a force"
         # Where a joint is about at rest, and both points on one side of it, what jumps does so for the opposite rates.
         q, v, t = np.tile(pair.q, (2, 1)), np.concatenate([pair.v, -pair.v]), np.tile(pair.t, 2)
-        values = mech.programs.evaluate(Request("force_values"), q, v, t=t)
+        values = mech.kernels.evaluate(Request("force_values"), q, v, t=t)
         return f"force {scalar[int(np.argmax(np.ptp(values, axis=0)))].name!r}"
 
     def _chatters(self, pair: Rows) -> Status | None:

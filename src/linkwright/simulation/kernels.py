@@ -97,7 +97,7 @@ class Kernels:
         """The kernel of a program by its name and tableau; `record` makes it, and must not hold the mechanism."""
         r = self.recording
         request = StepRequest(name, "" if tableau is None else tableau.name, self._law, r.free, r.conserving)
-        return self._mech.programs.further_kernel(request, record, parametrised=self._parametrised, seldom=seldom)
+        return self._mech.kernels.further(request, record, parametrised=self._parametrised, seldom=seldom)
 
     # Each is a program of `steps` of the same name.
     def fixed_step(self, tableau: Tableau) -> Kernel:

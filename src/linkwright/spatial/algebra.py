@@ -161,9 +161,3 @@ def ldl_solve(lower: Array, inverse: list[Any], b: Array) -> Array:
         for k in range(i + 1, n):
             x[i] = x[i] - lower[k][i] * x[k]
     return np.array(x)
-
-
-def inverse(d: Array) -> Array:
-    """D⁻¹ of a symmetric positive D."""
-    lower, pivots = ldl(d)
-    return np.stack([ldl_solve(lower, pivots, column) for column in np.eye(len(pivots))], axis=1)

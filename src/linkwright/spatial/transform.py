@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,16 @@ class ArticulatedInertia:
             np.array([[zero, -h2, h1], [h2, zero, -h0], [-h1, h0, zero]]),
             np.asarray(inertia),
         )
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Array]) -> ArticulatedInertia:
+        """From its parts m, h and a by name."""
+        return cls(fields["m"], fields["h"], fields["a"])
+
+    @property
+    def fields(self) -> dict[str, Array]:
+        """Its parts by name."""
+        return {"m": self.m, "h": self.h, "a": self.a}
 
     def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
         return ArticulatedInertia(self.m + other.m, self.h + other.h, self.a + other.a)

@@ -60,7 +60,7 @@ def _kernel(mech: Mechanism, request: KinematicsRequest, make: Callable[[Recorde
     values = None if request.free else mech.programs.parametrised
     maker, free = (mech.programs, request.free) if values is None else (values.source, values.names)
     recorded = Recorded(maker, free, values is not None)
-    return mech.programs.further_kernel(replace(request, free=free), lambda: make(recorded), parametrised=values)
+    return mech.kernels.further(replace(request, free=free), lambda: make(recorded), parametrised=values)
 
 
 def frame_motion(mech: Mechanism, frame: str, free: tuple[str, ...] = ()) -> Kernel:

@@ -274,7 +274,7 @@ class ModelState:
         if self._plain:
             return self.mech.inverse_dynamics(self.q, self.v, accelerations, t=t)
         a = self.W @ accelerations + self.drift
-        tree = self.mech.programs.evaluate(Request("tree_forces"), self.q, self.v, a, t=t)
+        tree = self.mech.kernels.evaluate(Request("tree_forces"), self.q, self.v, a, t=t)
         return np.asarray(self.W.T @ tree)
 
     def weights(self) -> Floats:
