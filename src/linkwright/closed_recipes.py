@@ -48,16 +48,16 @@ def accelerations(question: Question) -> tuple[Array, list[Array]]:
 
 def closing(question: Question) -> tuple[Array, Array]:
     """The least change of q, to first order, that makes Φ zero; and Φ."""
-    found = holds_of(question, moving(question, v=_none(question)))
-    dv, _ = _least(question, [hold.with_right(-hold.phi) for hold in found])
-    return dv, _joined([hold.phi for hold in found])
+    constraints = holds_of(question, moving(question, v=_none(question)))
+    dv, _ = _least(question, [hold.with_right(-hold.phi) for hold in constraints])
+    return dv, _joined([hold.phi for hold in constraints])
 
 
 def settling(question: Question) -> tuple[Array, Array]:
     """The least change of v that makes G v + Φ_t zero; and that residual."""
-    found = holds_of(question, moving(question))
-    dv, _ = _least(question, [hold.with_right(-hold.rate) for hold in found])
-    return dv, _joined([hold.rate for hold in found])
+    constraints = holds_of(question, moving(question))
+    dv, _ = _least(question, [hold.with_right(-hold.rate) for hold in constraints])
+    return dv, _joined([hold.rate for hold in constraints])
 
 
 def constraint_forces(question: Question) -> Array:
@@ -112,19 +112,19 @@ def determined_by_constraints(maker: RequestRules) -> bool:
     return False
 
 
-def _least(question: Question, found: list[Hold]) -> tuple[Array, list[Array]]:
+def _least(question: Question, constraints: list[Hold]) -> tuple[Array, list[Array]]:
     still = _none(question)
-    return _solve(question, lambda t: found, np.zeros(3), False, v=still, tau=still)
+    return _solve(question, lambda t: constraints, np.zeros(3), False, v=still, tau=still)
 
 
 def _solve(
-    question: Question, found: Callable[[Unrolled], list[Hold]], gravity: Array, wrenches: bool, **inputs: Any
+    question: Question, constraints: Callable[[Unrolled], list[Hold]], gravity: Array, wrenches: bool, **inputs: Any
 ) -> tuple[Array, list[Array]]:
     name = "mass-matrix" if question.maker.coupled else question.request.method or "articulated-body"
     traversal = question.traversal(a=_none(question), **inputs)
     blocks = blocks_of(question)
     a, multipliers = METHODS[name](
-        traversal, gravity, lambda t: together(found(t), blocks.groups), blocks, wrenches=wrenches
+        traversal, gravity, lambda t: together(constraints(t), blocks.groups), blocks, wrenches=wrenches
     )
     return a, blocks.split(multipliers)
 

@@ -141,10 +141,10 @@ class Described:
 
     def _joint_position(self, name: str) -> int:
         j = self.description.joint_names.position("joint", name)
-        places = np.flatnonzero(self.programs.topology.joint == j)
-        if not len(places):
+        positions = np.flatnonzero(self.programs.topology.joint == j)
+        if not len(positions):
             raise NameNotFound("tree joint", name, [joint.name for joint in self.joints[:2000]])
-        return int(places[0])
+        return int(positions[0])
 
     def _body(self, i: int) -> Body:
         d, t = self.description, self.programs.topology

@@ -162,12 +162,12 @@ class Mechanism(Described):
 
     def _check(self, method: str, **arrays: ArrayLike) -> None:
         """Refuse states of the wrong shape by the name of the method that was asked, before others are."""
-        for name, given in arrays.items():
-            if on_device(given):
+        for name, array in arrays.items():
+            if on_device(array):
                 raise KernelError(
                     f"{method} of {self.name!r} is computed in main memory, and {name} is on a GPU: give NumPy arrays"
                 )
-            shape, n = real_array(f"{method}: {name}", given).shape, self.nq if name == "q" else self.nv
+            shape, n = real_array(f"{method}: {name}", array).shape, self.nq if name == "q" else self.nv
             if shape[-1:] != (n,):
                 raise ShapeError(f"{method}: {name} has shape {shape}; needed is (..., {n})", given=shape, wanted=(n,))
 
@@ -216,8 +216,8 @@ class Mechanism(Described):
         if wrenches is None and out is None and isinstance(method, str) and method in self._quick:
             return self._quick[method](q, v, tau)
         request = Request("forward_dynamics", method or "", wrenches is not None)
-        given = () if wrenches is None else (wrenches,)
-        return self._array(request, q, v, tau, *given, t=t, out=out)
+        applied = () if wrenches is None else (wrenches,)
+        return self._array(request, q, v, tau, *applied, t=t, out=out)
 
     def inverse_dynamics(
         self,
@@ -236,16 +236,16 @@ class Mechanism(Described):
         number for each actuated rate; by default forces count as they are, and torques as forces with the mechanism's
         length as their arm. A motion that the actuators cannot produce is an error that says which.
         """
-        given = () if wrenches is None else (wrenches,)
+        applied = () if wrenches is None else (wrenches,)
         if weights is not None and not self.closed:
             text = f"weights share forces among the actuators of loops, and {self.name!r} has none; leave weights out"
             raise ModelError(text, element=self.name)
         if not self.closed:
-            return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *given, t=t, out=out)
+            return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *applied, t=t, out=out)
         from linkwright.closed.inverse import inverse_dynamics
 
         self._check("inverse_dynamics", q=q, v=v, a=a)
-        tree = self._array(Request("tree_forces", "", wrenches is not None), q, v, a, *given, t=t)
+        tree = self._array(Request("tree_forces", "", wrenches is not None), q, v, a, *applied, t=t)
         state = real_array("q", q), real_array("v", v), real_array("a", a)
         return inverse_dynamics(self, *state, tree, weights, t, out)
 

@@ -63,10 +63,10 @@ def _source(file: str, description: Description, names: Sequence[str], options: 
     from linkwright.formats import read
     from linkwright.mechanism.comparison import alike
 
-    own: LoadOptions = {**options}
-    del own["parameters"]
+    declared: LoadOptions = {**options}
+    del declared["parameters"]
     try:
-        source = read(file, **own)
+        source = read(file, **declared)
         changed = source.with_parameters({name: description.parameters[name] for name in names})
     except LinkwrightError:  # the file needs these values, or makes other parts with them
         return None

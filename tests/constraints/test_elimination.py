@@ -20,7 +20,7 @@ def _correction(k, q):
     e = k.equations
     turns, at = np.zeros(max(int(e.first_angle[-1]), 1)), np.zeros(1)
     phi, delta, _, pivots = k.programs.correct(q, turns, at, np.zeros(1))
-    _, parts, again, _, _ = k.kernels.evaluate(q, turns, at, np.zeros((e.nb, 6)))
+    _, parts, again, _, _ = k.programs.evaluate(q, turns, at, np.zeros((e.nb, 6)))
     np.testing.assert_allclose(phi, again, atol=1e-15)
     inverse = np.ones((e.nb, 6))
     inverse[:, 3:] = e.sizes[:, None] ** -2.0

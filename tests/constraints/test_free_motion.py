@@ -127,7 +127,7 @@ def weighed_jacobian(k, q, t):
     """J, the laws' rates and W⁻¹ of a mechanism at a state: shifts count 1, turns the square of the body's size."""
     e, layout = k.equations, k.programs.layout
     angles = np.zeros(max(int(e.first_angle[-1]), 1))
-    laws, parts, phi, _, _ = k.kernels.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
+    laws, parts, phi, _, _ = k.programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
     rates = np.zeros(e.count)
     for c in e.drivers:
         rates[e.first[c]] = laws[c, 1]

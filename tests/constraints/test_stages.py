@@ -12,7 +12,7 @@ def _stages(mech):
     k = kinematics(mech)
     start = k.assemble(0.0, 1e-3)
     nb = k.equations.nb
-    stored = k.kernels.evaluate(start.q, start.angles, np.zeros(1), np.zeros((nb, 6)))[1]
+    stored = k.programs.evaluate(start.q, start.angles, np.zeros(1), np.zeros((nb, 6)))[1]
     names = mech.description.body_names
     return [({names[b] for b in s.bodies}, s.determined) for s in Stages(k.programs.layout, stored).found()]
 
@@ -39,7 +39,7 @@ def test_every_body_and_every_constraint_is_in_one_stage():
     mech = b.build()
     k = kinematics(mech)
     start = k.assemble(0.0, 1e-3)
-    stored = k.kernels.evaluate(start.q, start.angles, np.zeros(1), np.zeros((5, 6)))[1]
+    stored = k.programs.evaluate(start.q, start.angles, np.zeros(1), np.zeros((5, 6)))[1]
     stages = Stages(k.programs.layout, stored).found()
     assert sorted(body for s in stages for body in s.bodies) == list(range(5))
     assert sorted(c for s in stages for c in s.constraints) == list(range(len(k.equations.constraints)))

@@ -112,7 +112,7 @@ class Relaxation:
     ) -> tuple[Relaxed, Floats, Floats]:
         """What is left at a state; J and Φ in metres."""
         layout = self.programs.layout
-        _, stored, phi, _, angles = self.kernels.evaluate(q, angles, self.at, np.zeros((self.e.nb, 6)))
+        _, stored, phi, _, angles = self.programs.evaluate(q, angles, self.at, np.zeros((self.e.nb, 6)))
         j = layout.dense(stored)
         units = self.e.arms(self.e.size)
         j = j * units[:, None] / self.lengths.reshape(-1)
@@ -231,7 +231,7 @@ def repeated_drivers(
 def _prescribed(relaxation: Relaxation, c: Constraint, state: Relaxed) -> tuple[str, str]:
     """What a driver's law says, and what it drives is at a state."""
     e = relaxation.e
-    laws, _, phi, _, _ = relaxation.kernels.evaluate(state.q, state.angles, relaxation.at, np.zeros((e.nb, 6)))
+    laws, _, phi, _, _ = relaxation.programs.evaluate(state.q, state.angles, relaxation.at, np.zeros((e.nb, 6)))
     k = e.constraints.index(c)
     value, reached = float(laws[k, 0]), float(laws[k, 0] + phi[e.first[k]])
     driver = next(driver for driver in e.description.drivers if driver.name == c.name)

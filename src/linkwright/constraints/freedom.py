@@ -64,7 +64,7 @@ def freedom(
     """
     layout = programs.layout
     e = layout.equations
-    _, jacobian, _, _, _ = kernels.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
+    _, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
     if e.count * 6 * e.nb <= DENSE:
         j = layout.dense(jacobian)
         j = j * e.units.reshape(-1)

@@ -74,30 +74,30 @@ class LawRunner:
             chosen = [k for k, _, _ in members]
             rows = np.array([[*numbers[k], *constants] for k, constants, _ in members])
             count = len(members[0][2])
-            own, width = len(numbers[chosen[0]]), rows.shape[1]
+            first, width = len(numbers[chosen[0]]), rows.shape[1]  # the element's own numbers stand before constants
 
             def block(
-                row: Array, *arrays: Array, key: Laws = key, own: int = own, count: int = count
+                row: Array, *arrays: Array, key: Laws = key, first: int = first, count: int = count
             ) -> tuple[Array, ...]:
-                names: dict[str, Any] = {f"#{i}": x for i, x in enumerate(row[own:])}
+                names: dict[str, Any] = {f"#{i}": x for i, x in enumerate(row[first:])}
                 names |= {f"@{i}": arrays[i][0] for i in range(count)}
                 names["TIME"] = arrays[count][0] if timed else 0.0
-                rest = arrays[count + 1 :] if timed else arrays[count:]
+                arguments = arrays[count + 1 :] if timed else arrays[count:]
 
                 def evaluate(more: Mapping[str, Any]) -> list[Any]:
                     return [law.evaluate({**parameters, **names, **more}) for law in key]
 
-                return function(evaluate, row[:own], *rest)
+                return function(evaluate, row[:first], *arguments)
 
             inputs, outputs = operands(chosen)
             data = b.data(b.free_name("elements"), rows if width else np.zeros((len(rows), 1)))
-            given = [data.part(0, (width,)).at((max(width, 1), b.column(range(len(rows)))))]
-            given += [self._value([own[i] for _, _, own in members]) for i in range(count)]
+            sources = [data.part(0, (width,)).at((max(width, 1), b.column(range(len(rows)))))]
+            sources += [self._value([measured[i] for _, _, measured in members]) for i in range(count)]
             if self.t is not None:
-                given.append(self.t)
+                sources.append(self.t)
             singles = [(1,)] * (count + timed)
-            made = trace(block, [(width,), *singles, *shapes])[0]
-            b.add(Each(len(chosen), (b.case(made, [*given, *inputs], outputs),), "outward"))
+            recorded = trace(block, [(width,), *singles, *shapes])[0]
+            b.add(Each(len(chosen), (b.case(recorded, [*sources, *inputs], outputs),), "outward"))
 
     def _value(self, quantities: Sequence[Quantity]) -> Ref:
         assert self.values is not None

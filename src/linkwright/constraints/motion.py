@@ -214,7 +214,7 @@ class Stepper(Acceptance):
     def holds(self, state: State) -> bool:
         """Whether the constraints hold at an interpolated state."""
         e, rest = self.programs.layout.equations, np.zeros_like(state.v)
-        phi = self.kernels.evaluate(state.q, state.angles, np.array([state.t]), rest)[2]
+        phi = self.programs.evaluate(state.q, state.angles, np.array([state.t]), rest)[2]
         residual = float(np.max(np.abs(phi) * e.arms(e.size), initial=0.0))
         return bool(residual <= max(INTERPOLATED * e.size, self.tolerance))
 
@@ -226,7 +226,7 @@ class Stepper(Acceptance):
         e, layout = self.programs.layout.equations, self.programs.layout
         if e.count * 6 * e.nb > DENSE:
             return True
-        stored = self.kernels.evaluate(state.q, state.angles, np.array([state.t]), np.zeros_like(state.v))[1]
+        stored = self.programs.evaluate(state.q, state.angles, np.array([state.t]), np.zeros_like(state.v))[1]
         j = layout.dense(stored)
         j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
         sizes = np.linalg.svd(j, compute_uv=False)

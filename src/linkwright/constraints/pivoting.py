@@ -103,7 +103,7 @@ class PivotingStepper(Stepper):
         """
         lengths = np.linalg.norm(q[:, 3:], axis=1)
         at = np.concatenate([q[:, :3], q[:, 3:] / lengths[:, None]], axis=1)
-        laws, jacobian, phi, bias, turned = self.kernels.evaluate(at, angles, np.array([t]), v)
+        laws, jacobian, phi, bias, turned = self.programs.evaluate(at, angles, np.array([t]), v)
         self.evaluations += 1
         e, nb = self.e, self.e.nb
         twist = self.programs.layout.dense(jacobian)

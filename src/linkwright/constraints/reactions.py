@@ -35,7 +35,7 @@ class Reactions:
         e, count = self.equations, len(times)
         angles = counted_angles(e, repeat(e.description), states, times.tolist())
         still = np.zeros((count, e.nb, 6))
-        _, jacobian, _, _, _ = self.kernels.evaluate(states, angles, times[:, None].copy(), still)
+        _, jacobian, _, _, _ = self.programs.evaluate(states, angles, times[:, None].copy(), still)
         found = np.empty((count, e.count))
         at_once = max(1, AT_ONCE // max(6 * e.nb * e.count, 1))
         for first in range(0, count, at_once):

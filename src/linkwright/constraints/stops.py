@@ -100,7 +100,7 @@ def _stretched(stepper: Stepper, state: State) -> tuple[Constraint, tuple[int, .
     programs, layout = stepper.programs, stepper.programs.layout
     e, still = layout.equations, np.zeros((layout.equations.nb, 6))
     first, now = (
-        Stages(layout, kernels.evaluate(x.q, x.angles, np.array([x.t]), still)[1]) for x in (stepper.start, state)
+        Stages(layout, programs.evaluate(x.q, x.angles, np.array([x.t]), still)[1]) for x in (stepper.start, state)
     )
     least: tuple[float, Stage, Floats, Floats] | None = None
     for stage in first.found():
@@ -206,7 +206,7 @@ def tilts(e: Equations, records: Floats, q: Floats) -> Iterator[tuple[str, Flags
 def _too_fast(programs: Programs, state: State) -> Stop:
     """A law that grows beyond all bounds: nothing is singular but it."""
     e = programs.layout.equations
-    laws = kernels.evaluate(state.q, state.angles, np.array([state.t]), np.zeros((e.nb, 6)))[0]
+    laws = programs.evaluate(state.q, state.angles, np.array([state.t]), np.zeros((e.nb, 6)))[0]
     rates = {k: abs(float(laws[k, 1])) for k in e.drivers}
     name = e.constraints[max(rates, key=lambda k: rates[k])].name if rates else None
     message = f"stopped at t = {state.t:.6g}: the law of driver {name!r} changes faster than any step can follow"
@@ -225,7 +225,7 @@ def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:
     """A law that is not continuous here."""
     e = programs.layout.equations
     rest = np.zeros((e.nb, 6))
-    one, two = (kernels.evaluate(state.q, state.angles, np.array([t]), rest)[0] for t in (state.t, ahead))
+    one, two = (programs.evaluate(state.q, state.angles, np.array([t]), rest)[0] for t in (state.t, ahead))
     for k in e.drivers:
         name = e.constraints[k].name
         if not (np.isfinite(one[k]).all() and np.isfinite(two[k]).all()):
@@ -243,7 +243,7 @@ def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:
 def _weighed(programs: Programs, q: Floats, angles: Floats, t: float) -> tuple[Floats, Floats]:
     """J with turns as parts of the sizes and rows of length 1, and the rates that the laws ask of these rows."""
     e = programs.layout.equations
-    laws, jacobian, _, _, _ = kernels.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
+    laws, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
     norms = Batch.of_one(programs).row_norms(jacobian[None])[0]
     j = programs.layout.dense(jacobian) / norms[:, None]
     j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)

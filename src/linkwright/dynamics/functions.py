@@ -106,8 +106,8 @@ class Recorder:
 
     @property
     def function(self) -> Callable[..., Any]:
-        found: Callable[..., Any] = getattr(import_module("linkwright.recipes"), self.name)
-        return found
+        function: Callable[..., Any] = getattr(import_module("linkwright.recipes"), self.name)
+        return function
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,13 @@ O(log N) for any tree: see `linkwright.mechanism.contraction`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from linkwright.mechanism.contraction import Contraction
+from linkwright.recursions.assembly_joint import Cut, Fields, Released, centripetal_twist
 from linkwright.recursions.levels import Operation, Sheet
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.newton_euler import ground_acceleration
@@ -38,17 +40,13 @@ from linkwright.spatial.algebra import (
     Array,
     centripetal,
     cross,
-    dot,
     pack_symmetric,
     symmetric_product,
     symmetric_times,
     unpack_symmetric,
 )
-from linkwright.spatial.definite import inverse, semidefinite_factor
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import ArticulatedInertia, Transform
-
-Fields = dict[str, dict[str, Array]]
 
 
 def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: bool = False) -> Any:
@@ -81,13 +79,13 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
     def node(which: Any) -> tuple[str, Any]:
         return "nodes", node_row[which]
 
-    sheet.stage(Operation(place, links, {"own": link(links)}))
+    sheet.stage(Operation(place, links, {"row": link(links)}))
     sheet.stage(
-        Operation(turn_end, None, {"own": link(c.ends), "node": node(c.ends)}, ("node", c.ends)),
+        Operation(turn_end, None, {"row": link(c.ends), "node": node(c.ends)}, ("node", c.ends)),
         Operation(
             turn_on,
             None,
-            {"own": link(c.inner), "below": node(following), "node": node(c.inner)},
+            {"row": link(c.inner), "below": node(following), "node": node(c.inner)},
             ("node", c.inner),
             [("node", following)],
         ),
@@ -99,25 +97,25 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
             [("node", c.above), ("node", c.below)],
         ),
     )
-    ends = {"node": node(source), "base": link(base), "own": link(c.ends)}
-    within = {"base": link(c.parent[c.inner]), "own": link(c.inner)}
+    ends = {"node": node(source), "base": link(base), "row": link(c.ends)}
+    within = {"base": link(c.parent[c.inner]), "row": link(c.inner)}
     sheet.stage(Operation(spin, None, ends, ("omega", c.ends), [("omega", base)]))
     sheet.stage(Operation(spin_on, None, within, ("omega", c.inner), [("omega", c.parent[c.inner])]))
 
     alone = {
         "light": ("passed", c.light[c.ends]),
-        "own": link(c.ends),
+        "row": link(c.ends),
         "child": link(c.heavy[c.ends]),
         "node": node(c.ends),
     }
-    on_top = {"own": link(c.inner), "joint": link(following), "below": node(following), "node": node(c.inner)}
+    on_top = {"row": link(c.inner), "joint": link(following), "below": node(following), "node": node(c.inner)}
     joint = {"above": node(c.above), "below": node(c.below), "joint": link(c.joint)}
     carrier = c.parent[c.head]
     head = {"joint": link(c.head), "node": node(c.whole), "carrier": link(carrier), "up": ("passed", paths)}
     rooted = carrier == c.ground
     sheet.stage(
         Operation(
-            free_with_wrench if wrenches else free,
+            partial(free, wrenches=wrenches),
             None,
             alone,
             ("node", c.ends),
@@ -125,7 +123,7 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
             body=c.ends,
         ),
         Operation(
-            set_on_with_wrench if wrenches else set_on,
+            partial(set_on, wrenches=wrenches),
             following,
             on_top,
             ("node", c.inner),
@@ -194,23 +192,23 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
 
 
 # -- turning: rotations and angular velocities --------------------------------------------------------------
-def place(link: Link, own: State) -> Fields:
+def place(link: Link, row: State) -> Fields:
     """Where the link stands on its parent, and how it turns against it."""
     terms = link.terms()
     x = link.transform(terms)
     twist = link.joint_twist(terms, link.v)
-    return {"own": {"terms": terms, "r": x.rotation.matrix(), "p": np.asarray(x.p), "turning": twist[3:]}}
+    return {"row": {"terms": terms, "r": x.rotation.matrix(), "p": np.asarray(x.p), "turning": twist[3:]}}
 
 
-def turn_end(own: State, node: State) -> Fields:
+def turn_end(row: State, node: State) -> Fields:
     """R and ω of one link against what carries it."""
-    return {"node": {"turn": own["r"], "spin": own["turning"]}}
+    return {"node": {"turn": row["r"], "spin": row["turning"]}}
 
 
-def turn_on(own: State, below: State, node: State) -> Fields:
+def turn_on(row: State, below: State, node: State) -> Fields:
     """R and ω of the last link of a stretch against what carries its first."""
     r = below["turn"]
-    return {"node": {"turn": own["r"] @ r, "spin": own["turning"] @ r + below["spin"]}}
+    return {"node": {"turn": row["r"] @ r, "spin": row["turning"] @ r + below["spin"]}}
 
 
 def turn(above: State, below: State, node: State) -> Fields:
@@ -219,71 +217,57 @@ def turn(above: State, below: State, node: State) -> Fields:
     return {"node": {"turn": above["turn"] @ r, "spin": above["spin"] @ r + below["spin"]}}
 
 
-def spin(node: State, base: State, own: State) -> Fields:
+def spin(node: State, base: State, row: State) -> Fields:
     """ω of a node's last link, in its axes."""
-    return {"own": {"omega": base["omega"] @ node["turn"] + node["spin"]}}
+    return {"row": {"omega": base["omega"] @ node["turn"] + node["spin"]}}
 
 
-def spin_on(base: State, own: State) -> Fields:
+def spin_on(base: State, row: State) -> Fields:
     """ω of a link from that of its parent."""
-    return {"own": {"omega": base["omega"] @ own["r"] + own["turning"]}}
+    return {"row": {"omega": base["omega"] @ row["r"] + row["turning"]}}
 
 
 # -- up -----------------------------------------------------------------------------------------------------
-def free(body: Link, light: State, own: State, child: State, node: State) -> Fields:
-    """One link, with what its light children pass to it."""
-    return _free(body, light, own, child, light["f"])
-
-
-def free_with_wrench(body: Link, light: State, own: State, child: State, node: State) -> Fields:
-    """`free` with an applied wrench."""
-    return _free(body, light, own, child, light["f"] - body.wrench)
-
-
-def _free(body: Link, light: State, own: State, child: State, force: Array) -> Fields:
+def free(body: Link, light: State, row: State, child: State, node: State, *, wrenches: bool = False) -> Fields:
+    """One link, with what its light children pass to it, and with the wrench applied to it if there are `wrenches`."""
+    force = light["f"] - body.wrench if wrenches else light["f"]
     m = body.rigid_inertia() + ArticulatedInertia.of(light)
-    omega = own["omega"]
     x = Transform(General(child["r"]), child["p"])
-    made = {
+    one = {
         "m": pack_symmetric(m.dense()),
         "x": np.stack([x.outward(unit) for unit in np.eye(6)], axis=1),
         "phi": np.zeros(21),
-        "h": _gyroscopic(body, omega) + force,
-        "beta": _centripetal(x, omega),
+        "h": _gyroscopic(body, row["omega"]) + force,
+        "beta": centripetal_twist(x, row["omega"]),
     }
-    return {"node": made}
+    return {"node": one}
 
 
-def set_on(link: Link, body: Link, own: State, joint: State, below: State, node: State) -> Fields:
+def set_on(
+    link: Link, body: Link, row: State, joint: State, below: State, node: State, *, wrenches: bool = False
+) -> Fields:
     """A link without light children set on top of the node that it carries: a join with Φᴬ = 0."""
-    return _set_on(link, body, own, joint, below, _gyroscopic(body, own["omega"]))
-
-
-def set_on_with_wrench(link: Link, body: Link, own: State, joint: State, below: State, node: State) -> Fields:
-    """`set_on` with an applied wrench."""
-    return _set_on(link, body, own, joint, below, _gyroscopic(body, own["omega"]) - body.wrench)
-
-
-def _set_on(link: Link, body: Link, own: State, joint: State, below: State, h: Array) -> Fields:
-    cut = _Cut(link, joint, unpack_symmetric(below["m"], 6), below["h"])
+    gyroscopic = _gyroscopic(body, row["omega"])
+    h = gyroscopic - body.wrench if wrenches else gyroscopic
+    cut = Cut(link, joint, unpack_symmetric(below["m"], 6), below["h"])
     x, xb = Transform(General(joint["r"]), joint["p"]), below["x"]
-    beta = _centripetal(x, own["omega"])
+    beta = centripetal_twist(x, row["omega"])
     inertia = body.rigid_inertia() + x.inertia(ArticulatedInertia.from_dense(cut.w))
     _, b1 = cut.across(beta, cut.still)
     xa = np.stack([x.outward(unit) for unit in np.eye(6)], axis=1)
-    made = {
+    joined = {
         "m": pack_symmetric(inertia.dense()),
         "x": xb @ cut.onward(xa),
         "phi": below["phi"] + cut.yielded(xb),
         "h": h + x.inward(cut.u + cut.w @ (beta + cut.c)),
         "beta": below["beta"] + xb @ b1,
     }
-    return {"node": made, "joint": cut.left()}
+    return {"node": joined, "joint": cut.left()}
 
 
 def join(link: Link, above: State, below: State, joint: State, node: State) -> Fields:
     """Two nodes made one at a joint."""
-    cut = _Cut(link, joint, unpack_symmetric(below["m"], 6), below["h"])
+    cut = Cut(link, joint, unpack_symmetric(below["m"], 6), below["h"])
     phi, xa, xb = unpack_symmetric(above["phi"], 6), above["x"], below["x"]
     w = cut.behind(phi)
     wx, wphi = w @ xa, w @ phi
@@ -292,28 +276,28 @@ def join(link: Link, above: State, below: State, joint: State, node: State) -> F
     _, b1 = cut.across(b2, cut.still)
     z = cut.onward(xa - phi @ wx)
     between = cut.slack(phi - unpack_symmetric(symmetric_product(phi, wphi), 6))
-    made = {
+    joined = {
         "m": above["m"] + symmetric_product(xa.T, wx),
         "x": xb @ z,
         "phi": below["phi"] + symmetric_product(xb @ between, xb.T),
         "h": above["h"] + f @ xa,
         "beta": below["beta"] + xb @ b1,
     }
-    return {"node": made, "joint": cut.left() | {"w": pack_symmetric(w[np.ix_(cut.kept, cut.kept)]), "u": cut.u}}
+    return {"node": joined, "joint": cut.left() | {"w": pack_symmetric(w[np.ix_(cut.held, cut.held)]), "u": cut.u}}
 
 
 def hang(link: Link, joint: State, node: State, carrier: State) -> Fields:
     """A whole path at the joint that carries it."""
-    cut = _Cut(link, joint, unpack_symmetric(node["m"], 6), node["h"])
+    cut = Cut(link, joint, unpack_symmetric(node["m"], 6), node["h"])
     return {"joint": cut.left()}
 
 
 def hand_on(link: Link, joint: State, node: State, carrier: State, up: State) -> Fields:
     """`hang`, and what the path passes to the link that carries it."""
-    cut = _Cut(link, joint, unpack_symmetric(node["m"], 6), node["h"])
+    cut = Cut(link, joint, unpack_symmetric(node["m"], 6), node["h"])
     x = Transform(General(joint["r"]), joint["p"])
     inertia = x.inertia(ArticulatedInertia.from_dense(cut.w))
-    force = x.inward(cut.u + cut.w @ (_centripetal(x, carrier["omega"]) + cut.c))
+    force = x.inward(cut.u + cut.w @ (centripetal_twist(x, carrier["omega"]) + cut.c))
     return {"joint": cut.left(), "up": {**inertia.fields, "f": force}}
 
 
@@ -325,25 +309,25 @@ def rake(left: State, right: State, sum: State) -> Fields:
 # -- down ---------------------------------------------------------------------------------------------------
 def release(link: Link, joint: State, carrier: State) -> Fields:
     """The accelerations at a path's first joint, from those of the link that carries it."""
-    cut, x = _Kept(link, joint), Transform(General(joint["r"]), joint["p"])
-    b2 = x.outward(carrier["b"]) + _centripetal(x, carrier["omega"])
+    cut, x = Released(link, joint), Transform(General(joint["r"]), joint["p"])
+    b2 = x.outward(carrier["b"]) + centripetal_twist(x, carrier["omega"])
     return cut.solved(b2, cut.still)
 
 
 def follow(link: Link, joint: State, carrier: State, below: State, after: State) -> Fields:
     """The accelerations at a joint within a stretch, from its carrier's and the force at the stretch's end."""
-    cut, x = _Kept(link, joint), Transform(General(joint["r"]), joint["p"])
-    b2 = x.outward(carrier["b"]) + _centripetal(x, carrier["omega"])
+    cut, x = Released(link, joint), Transform(General(joint["r"]), joint["p"])
+    b2 = x.outward(carrier["b"]) + centripetal_twist(x, carrier["omega"])
     return cut.solved(b2, cut.still - cut.yielding(after["force"] @ below["x"]))
 
 
 def part(link: Link, above: State, below: State, joint: State, first: State, after: State) -> Fields:
     """The force and the accelerations at the joint within a node, from those at its ends."""
-    cut = _Kept(link, joint)
+    cut = Released(link, joint)
     phi, passed = unpack_symmetric(above["phi"], 6), after["force"] @ below["x"]
     moved = above["x"] @ first["b"] + above["beta"]
     u = joint["u"] + cut.through(passed)
-    w = cut.spread(joint["w"]) if cut.kept else np.zeros((6, 6))
+    w = cut.spread(joint["w"]) if cut.held else np.zeros((6, 6))
     f = u + w @ (moved + cut.c - phi @ u)
     solved = cut.solved(moved - phi @ f, cut.still - cut.yielding(passed))
     return {"joint": solved["joint"] | {"force": f}}
@@ -353,132 +337,3 @@ def part(link: Link, above: State, below: State, joint: State, first: State, aft
 def _gyroscopic(body: Link, omega: Array) -> Array:
     """[ω × (ω × m r); ω × I ω]."""
     return np.concatenate([centripetal(omega, body.moment), cross(omega, symmetric_times(body.inertia, omega))])
-
-
-# -- a joint --------------------------------------------------------------------------------------------------
-def _centripetal(x: Transform, omega: Array) -> Array:
-    """[ω × (ω × p); 0] in the child's axes."""
-    a = x.rotation.outward(centripetal(omega, x.p))
-    return np.concatenate([a, np.zeros(3)])
-
-
-class _Joint:
-    """A joint as both ways see it: S, c, Y and D⁻¹."""
-
-    y: Array
-    pivots: Array  # D⁻¹
-
-    def __init__(self, link: Link, joint: State) -> None:
-        self.link, self.kind = link, link.kind
-        self.terms = joint["terms"] if self.kind.nv else ()
-        self.s = link.subspace(self.terms)
-        self.c = self._bias(joint)
-        # What the joint lets through has no part along what it frees.
-        chosen = () if link.geared or self.kind.selects is None else self.kind.selects
-        self.kept = [k for k in range(6) if k not in chosen]
-
-    def _bias(self, joint: State) -> Array:
-        """c: the true acceleration across the joint that is not S a, from ω of the link and its twist j = S v:
-        [(2ω − j_ω) × j_v; ω × j_ω] + Ṡ v."""
-        link = self.link
-        if not self.kind.nv:
-            return np.zeros(6)
-        twist, omega = link.joint_twist(self.terms, link.v), joint["omega"]
-        c = np.concatenate([cross(omega + omega - twist[3:], twist[:3]), cross(omega, twist[3:])])
-        return c if self.kind.selects is not None else c + self.kind.subspace_rate(self.terms, link.pitch, link.v)
-
-    def spread(self, packed: Array) -> Array:
-        """The full matrix of the upper triangle of what the joint keeps."""
-        rows: list[list[Any]] = [[0.0] * 6 for _ in range(6)]
-        entries = iter(packed)
-        for n, i in enumerate(self.kept):
-            for j in self.kept[n:]:
-                rows[i][j] = rows[j][i] = next(entries)
-        return np.array(rows)
-
-    def through(self, f: Array) -> Array:
-        """U f = f − Y Sᵀ f."""
-        return f - self.y @ self.link.project(self.terms, f) if self.kind.nv else f
-
-    def yielding(self, f: Array) -> Array:
-        """D⁻¹ Sᵀ f."""
-        return self.pivots @ self.link.project(self.terms, f) if self.kind.nv else np.zeros(0)
-
-    def across(self, b2: Array, still: Array) -> tuple[Array, Array]:
-        """a and b₁ of the link, from b₂ above it and D⁻¹ (τ − Sᵀ(...))."""
-        if not self.kind.nv:
-            return np.zeros(0), b2 + self.c
-        moved = b2 + self.c
-        a = still - moved @ self.y
-        return a, moved + self.link.joint_twist(self.terms, a)
-
-
-class _Cut(_Joint):
-    """A joint from what hangs below it: its inertia M and force h."""
-
-    def __init__(self, link: Link, joint: State, m: Array, h: Array) -> None:
-        super().__init__(link, joint)
-        kind, nv = self.kind, self.kind.nv
-        if not nv:
-            self.w, self.u, self.still = m, h, np.zeros(0)
-            self.y, self.pivots = np.zeros((6, 0)), np.zeros((0, 0))
-            return
-        if kind.selects is not None:
-            chosen = list(kind.selects)
-            ms, d = m[:, chosen], m[np.ix_(chosen, chosen)]
-        else:
-            ms = m @ self.s
-            d = self.s.T @ ms
-        if link.geared:
-            d = d + link.armature * np.eye(nv)
-        self.pivots = inverse(d)
-        self.y = ms @ self.pivots
-        kept = self.kept
-        self.w = self.spread([m[i, j] - dot(self.y[i], ms[j]) for n, i in enumerate(kept) for j in kept[n:]])
-        self.u = self.through(h) + self.y @ link.tau
-        self.still = self.pivots @ link.tau - self.yielding(h)
-
-    def behind(self, phi: Array) -> Array:
-        """W' = (W⁻¹ + Φ)⁻¹ = G (1 + Gᵀ Φ G)⁻¹ Gᵀ with W = G Gᵀ."""
-        kept = self.kept
-        if not kept:
-            return self.w
-        g = semidefinite_factor(self.w[np.ix_(kept, kept)])
-        inner = unpack_symmetric(symmetric_product(g.T, phi[np.ix_(kept, kept)] @ g), len(kept))
-        return self.spread(symmetric_product(g @ inverse(np.eye(len(kept)) + inner), g.T))
-
-    def onward(self, z: Array) -> Array:
-        """Uᵀ Z = Z − S (Yᵀ Z)."""
-        return z - self.s @ (self.y.T @ z) if self.kind.nv else z
-
-    def slack(self, phi: Array) -> Array:
-        """S D⁻¹ Sᵀ + Uᵀ Φ U."""
-        if not self.kind.nv:
-            return phi
-        half = self.onward(phi)
-        return self.s @ self.pivots @ self.s.T + self.onward(half.T)
-
-    def yielded(self, x: Array) -> Array:
-        """X S D⁻¹ Sᵀ Xᵀ, packed."""
-        if not self.kind.nv:
-            return np.zeros(21)
-        moved = np.stack([x @ self.s[:, k] for k in range(self.kind.nv)], axis=1)
-        return symmetric_product(moved @ self.pivots, moved.T)
-
-    def left(self) -> dict[str, Array]:
-        """What the way down needs."""
-        return {"y": self.y, "pivots": pack_symmetric(self.pivots), "still": self.still} if self.kind.nv else {}
-
-
-class _Kept(_Joint):
-    """A joint from what the way up left."""
-
-    def __init__(self, link: Link, joint: State) -> None:
-        super().__init__(link, joint)
-        self.still: Array = joint["still"] if self.kind.nv else np.zeros(0)
-        if self.kind.nv:
-            self.y, self.pivots = joint["y"], unpack_symmetric(joint["pivots"], self.kind.nv)
-
-    def solved(self, b2: Array, still: Array) -> Fields:
-        a, b = self.across(b2, still)
-        return {"joint": {"b": b} | ({"acceleration": a} if self.kind.nv else {})}

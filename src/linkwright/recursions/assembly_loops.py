@@ -60,8 +60,8 @@ def forward_dynamics(
     joints = [_tree_joint(traversal, i) for i in moving]
     work = Assembling(traversal, joints, [as_ends(traversal, hold) for hold in holds(traversal)], blocks, ground)
     work.join_all()
-    found, multipliers = work.down()
-    for i, a in zip(moving, found, strict=True):
+    accelerations, multipliers = work.down()
+    for i, a in zip(moving, accelerations, strict=True):
         traversal.rows[i]["acceleration"] = a
     return traversal.joint_vector("acceleration"), multipliers
 
@@ -109,7 +109,7 @@ class Join:
     w: Array
     g: Array
     sigma: Array
-    rest: Array  # Δβ − c
+    gap: Array  # Δβ − c
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Closure:
     inverse: Array
     g: Array
     sigma: Array
-    rest: Array  # Σ Pᵀ β − c
+    gap: Array  # Σ Pᵀ β − c
 
 
 class Assembling:
@@ -144,16 +144,16 @@ class Assembling:
         self.of: dict[Key, Assembly] = {}
         self.scale: dict[Key, Array] = {}  # Φ of a handle's own body, free of all joints
         for position, handles in at.items():
-            made = Assembly()
+            body = Assembly()
             row = traversal.rows[position] if position >= 0 else {"free": ground}
             for n, (key, handle) in enumerate(handles):
-                made.beta[key] = handle.outward(row["free"])
-                self.of[key] = made
+                body.beta[key] = handle.outward(row["free"])
+                self.of[key] = body
                 if position >= 0:
                     across = handle.outward_columns(row["phi"]).T
                     for other, there in handles[n:]:
-                        made.phi[key, other] = there.outward_columns(across).T
-                    self.scale[key] = made.phi[key, key]
+                        body.phi[key, other] = there.outward_columns(across).T
+                    self.scale[key] = body.phi[key, key]
 
     def join_all(self) -> None:
         """Rounds in which each assembly is joined once, pairs with the fewest open handles first."""
@@ -185,15 +185,14 @@ class Assembling:
             _difference(both.block(parent, child), both.block(parent, parent)),
         )
         sigma = np.zeros((6, 6)) if sigma is None else sigma
-        rest = both.beta.pop(child) - both.beta.pop(parent) - joint.bias
-        kept = list(both.beta)
-        u = {k: x for k in kept if (x := _difference(both.block(k, child), both.block(k, parent))) is not None}
+        gap = both.beta.pop(child) - both.beta.pop(parent) - joint.bias
+        u = {k: x for k in both.beta if (x := _difference(both.block(k, child), both.block(k, parent))) is not None}
         w = held(joint.link.kind, joint.q, sigma)
         if joint.link.geared:
             w = with_armature(w, sigma, joint.link.dual(joint.terms), joint.link.armature)
         drive = joint.link.joint_wrench(joint.terms, joint.link.tau)
-        g = drive - w @ (rest + sigma @ drive)
-        self.joined.append(Join(n, u, w, g, sigma, rest))
+        g = drive - w @ (gap + sigma @ drive)
+        self.joined.append(Join(n, u, w, g, sigma, gap))
         return self._without(both, u, w, g)
 
     def _close(self, n: int) -> Assembly:
@@ -208,7 +207,7 @@ class Assembling:
             if shares:
                 u[h] = sum(shares[1:], shares[0])
         sigma = sum((p.T @ u[key] for key, p in ends.items() if key in u), np.zeros((hold.size, hold.size)))
-        rest = sum((p.T @ whole.beta[key] for key, p in ends.items()), -hold.bias)
+        gap = sum((p.T @ whole.beta[key] for key, p in ends.items()), -hold.bias)
         scale = np.zeros(hold.size)
         for key, p in ends.items():
             if key in self.scale:
@@ -217,31 +216,31 @@ class Assembling:
         rank, most = self.blocks.rank(n, self.closed), self.blocks.most(n)
         self.closed.append(n)
         inverse = inverse_of(sigma, scales, self.limits, rank, most).solve(np.eye(hold.size))
-        g = -(inverse @ rest)
+        g = -(inverse @ gap)
         left = Assembly({k: beta for k, beta in whole.beta.items() if k not in ends}, whole.phi)
         u = {k: x for k, x in u.items() if k not in ends}
-        self.joined.append(Closure(n, u, inverse, g, sigma, rest))
+        self.joined.append(Closure(n, u, inverse, g, sigma, gap))
         return self._without(left, u, inverse, g)
 
     def _without(self, old: Assembly, u: Mapping[Key, Array], w: Array, g: Array) -> Assembly:
         """An assembly whose handles in β stay open, with what was closed taken out."""
-        made = Assembly({k: beta + u[k] @ g if k in u else beta for k, beta in old.beta.items()})
-        kept = list(old.beta)
-        for at, h in enumerate(kept):
+        assembly = Assembly({k: beta + u[k] @ g if k in u else beta for k, beta in old.beta.items()})
+        handles = list(old.beta)
+        for at, h in enumerate(handles):
             share = u[h] @ w if h in u else None
-            for k in kept[at:]:
+            for k in handles[at:]:
                 block = old.block(h, k)
                 if share is not None and k in u:
                     block = _difference(block, _product(share, u[k], symmetric=h == k))
                 if block is not None:
-                    made.phi[h, k] = block
-        self.of.update(dict.fromkeys(kept, made))
-        return made
+                    assembly.phi[h, k] = block
+        self.of.update(dict.fromkeys(handles, assembly))
+        return assembly
 
     def down(self) -> tuple[list[Array], list[Array]]:
         """Down again: each joint's force, the accelerations of the tree's joints, and the holds' multipliers."""
         force: dict[Key, Array] = {}
-        found: list[Array] = [np.zeros(0)] * self.trees
+        accelerations: list[Array] = [np.zeros(0)] * self.trees
         multipliers: list[Array] = [np.zeros(0)] * len(self.holds)
         for done in reversed(self.joined):
             if isinstance(done, Closure):
@@ -249,16 +248,16 @@ class Assembling:
                 e = sum((u.T @ force[k] for k, u in done.u.items()), np.zeros(hold.size))
                 x = done.g - done.inverse @ e
                 # Refined once: Σ may be near to losing rank.
-                x = multipliers[done.number] = x - done.inverse @ (done.sigma @ x + e + done.rest)
+                x = multipliers[done.number] = x - done.inverse @ (done.sigma @ x + e + done.gap)
                 for key, (_, columns) in zip(self._keys(done.number), hold.ends, strict=True):
                     force[key] = columns @ x
             else:
                 e = sum((u.T @ force[k] for k, u in done.u.items()), np.zeros(6))
                 f = done.g - done.w @ e
                 joint = self.joints[done.joint]
-                found[done.joint] = joint.link.joint_rates(joint.terms, done.sigma @ f + e + done.rest)
+                accelerations[done.joint] = joint.link.joint_rates(joint.terms, done.sigma @ f + e + done.gap)
                 force[done.joint, 0], force[done.joint, 1] = -f, f
-        return found, multipliers
+        return accelerations, multipliers
 
 
 def _difference(a: Array | None, b: Array | None) -> Array | None:

@@ -57,12 +57,12 @@ class Pair:
     first: Handle
     second: Handle
     w: Array  # of the second relative to the first
-    own: Array  # of the second
+    second_twist: Array
 
     @property
     def bias(self) -> Array:
         """θ̈_second − θ̈_first − ẇ."""
-        return motion_cross(self.own, self.w)
+        return motion_cross(self.second_twist, self.w)
 
     @property
     def rigid(self) -> bool:

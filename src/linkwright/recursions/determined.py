@@ -59,8 +59,8 @@ def undetermined(tree: Tree) -> int | None:
     for i in sorted(wanted, reverse=True):
         n = _null(_inertias(tree, np.array([i]))[0])
         for c in children[i]:
-            own = _subspace(links[c]) if free[c] else np.zeros((6, 0))
-            gives = np.concatenate([own, loose.get(c, np.zeros((6, 0)))], axis=1)
+            freedom = _subspace(links[c]) if free[c] else np.zeros((6, 0))
+            gives = np.concatenate([freedom, loose.get(c, np.zeros((6, 0)))], axis=1)
             x_c = links[c].transform(links[c].terms())
             moved = [x_c.inward_twist(gives[:, k]) for k in range(gives.shape[1])]
             n = _meet(n, np.array(moved, dtype=float).reshape(-1, 6).T)
@@ -132,10 +132,10 @@ def _weak(tree: Tree, positions: NDArray[Any]) -> NDArray[Any]:
         d = np.einsum("ki,nkl,lj->nij", j, m, j)
         size = np.trace(m[:, 3:, 3:], axis1=1, axis2=2)
         most = m[:, 0, 0, None] * (j[:3] ** 2).sum(0) + size[:, None] * (j[3:] ** 2).sum(0)
-        own = np.diagonal(d, axis1=1, axis2=2)
-        scale = np.sqrt(np.where(own > 0, own, 1.0))
+        diagonal = np.diagonal(d, axis1=1, axis2=2)
+        scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         regular = np.linalg.eigvalsh(d / (scale[:, :, None] * scale[:, None, :]))[:, 0] > ANGLE
-        strong[members] = np.all(own > NONE * most, axis=1) & regular
+        strong[members] = np.all(diagonal > NONE * most, axis=1) & regular
     return positions[~strong]
 
 

@@ -67,8 +67,8 @@ def generic_forward_dynamics(n: int, method: str) -> Block:
     tree = Tree(description := chain(n), span(description))
 
     def forward(*arrays: Array) -> Array:
-        *given, gravity = arrays
-        inputs = {**dict(zip(GIVEN, given, strict=True)), "a": np.zeros(n)}
+        *numbers, gravity = arrays
+        inputs = {**dict(zip(GIVEN, numbers, strict=True)), "a": np.zeros(n)}
         if method == ASSEMBLY:
             sheet = UnrolledSheet(GenericChain(tree, inputs, link=PlacedLink))
             return assembly.forward_dynamics(sheet, contract(tree.parent, stretch=1), gravity)

@@ -132,10 +132,10 @@ def _of_pair(
     form: Form, frames: Pair, numbers: Sequence[Any], turned: Sequence[Any], law: tuple[Any, Any, Any]
 ) -> Hold:
     """The equations of a form between two frames; `law` is its value, rate and second rate."""
-    given = (form, frames.r, frames.p, numbers, turned, law[0])
-    phi, j = relative.equations(*given), relative.jacobian(*given)
+    form_at = (form, frames.r, frames.p, numbers, turned, law[0])
+    phi, j = relative.equations(*form_at), relative.jacobian(*form_at)
     rate = j @ frames.w - law[1]
-    bias = j @ frames.bias - relative.drift(*given, frames.w) + law[2]
+    bias = j @ frames.bias - relative.drift(*form_at, frames.w) + law[2]
     return Hold(phi, rate, bias, ((frames.second, j.T), (frames.first, -j.T)))
 
 
@@ -192,9 +192,9 @@ def _sum(hold: Hold, other: Hold) -> Hold:
     return replace(hold, rate=hold.rate + other.rate, bias=hold.bias + other.bias, ends=hold.ends + other.ends)
 
 
-def together(found: Sequence[Hold], groups: Sequence[Sequence[int]]) -> list[Hold]:
+def together(holds: Sequence[Hold], groups: Sequence[Sequence[int]]) -> list[Hold]:
     """The holds of each group as one, their equations one after another."""
-    return [found[group[0]] if len(group) == 1 else _joined([found[k] for k in group]) for group in groups]
+    return [holds[group[0]] if len(group) == 1 else _joined([holds[k] for k in group]) for group in groups]
 
 
 def _joined(parts: Sequence[Hold]) -> Hold:

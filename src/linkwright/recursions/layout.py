@@ -78,8 +78,8 @@ def layout(fields: Mapping[str, Field], signatures: int, *, packed: bool) -> Lay
     rows = [({n: place[n] for n in in_rows}, stride.get("rows", 1))] * signatures
     if packed and not any(fields[n].up or fields[n].summed for n in in_rows):
         # Nobody else looks into a link's row.
-        own = [{n: fields[n].sizes[k] for n in in_rows if k in fields[n].sizes} for k in range(signatures)]
-        rows = [_places(fields, sizes, packed=True) for sizes in own]
+        by_signature = [{n: fields[n].sizes[k] for n in in_rows if k in fields[n].sizes} for k in range(signatures)]
+        rows = [_places(fields, sizes, packed=True) for sizes in by_signature]
     return Layout(home, place, stride, rows)
 
 

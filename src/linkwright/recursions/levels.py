@@ -73,7 +73,7 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
     """For every operation the level of each item: one more than the highest that it needs."""
     sizes = [o.items for o in operations]
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    made: dict[str, Any] = {}
+    makers: dict[str, Any] = {}
     for name in {o.makes[0] for o in operations if o.makes is not None}:
         rows, items = [], []
         for o, start in zip(operations, starts[:-1], strict=True):
@@ -83,13 +83,13 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
         row = np.concatenate(rows)
         maker = np.full(int(row.max(initial=-1)) + 1, -1)
         maker[row] = np.concatenate(items)
-        made[name] = maker
+        makers[name] = maker
     befores, afters = [], []
     for o, start in zip(operations, starts[:-1], strict=True):
         for name, needed in o.needs:
-            if name not in made or not o.items:
+            if name not in makers or not o.items:
                 continue
-            maker = made[name]
+            maker = makers[name]
             known = needed < len(maker)
             item = np.where(known, maker[np.where(known, needed, 0)] if len(maker) else -1, -1)
             some = item >= 0
@@ -130,18 +130,18 @@ class UnrolledSheet:
     def stage(self, *operations: Operation) -> None:
         todo = [
             (int(level), number, k)
-            for number, found in enumerate(levels(operations))
-            for k, level in enumerate(found.tolist())
+            for number, each in enumerate(levels(operations))
+            for k, level in enumerate(each.tolist())
         ]
         for _, number, k in sorted(todo):
             o = operations[number]
             places = {name: self.rows[table][int(rows[k])] for name, (table, rows) in o.places.items()}
             seen = [int(which[k]) for which in (o.link, o.body) if which is not None]
             try:
-                made = o.step(*(self.traversal.links[i] for i in seen), **places)
+                results = o.step(*(self.traversal.links[i] for i in seen), **places)
             except ZeroDivisionError:
                 raise SingularLink(seen[0]) from None
-            for name, fields in made.items():
+            for name, fields in results.items():
                 places[name].update(fields)
                 if o.link is not None:
                     self.traversal.rows[seen[0]].update(fields)
@@ -284,7 +284,7 @@ class _Placing:
 
     def add(self, operations: Sequence[Operation], recorded: list[_Recorded]) -> None:
         builder = self.sheet.builder
-        found = dict(zip(map(id, operations), levels(operations), strict=True))
+        level_of = dict(zip(map(id, operations), levels(operations), strict=True))
         # Equal blocks with equal operands are one case.
         cases: dict[Any, int] = {}
         blocks: list[tuple[Block, list[Any], list[Any]]] = []
@@ -297,7 +297,7 @@ class _Placing:
                 cases[key] = len(blocks)
                 blocks.append((block, inputs, outputs))
             numbers.append(cases[key])
-        level = np.concatenate([found[id(r.operation)][r.items] for r in recorded])
+        level = np.concatenate([level_of[id(r.operation)][r.items] for r in recorded])
         case = np.concatenate([np.full(len(r.items), k) for r, k in zip(recorded, numbers, strict=True)])
         order = np.lexsort((case, level))
         level, case = level[order], case[order]
@@ -311,13 +311,13 @@ class _Placing:
                 columns[where] = builder.column(np.concatenate(parts)[order])
             return columns[where]
 
-        made = []
+        placed = []
         for block, inputs, outputs in blocks:
             sources = [self._operand(column, *i) for i in inputs]
             targets = [self._operand(column, *o) for o in outputs]
-            made.append(builder.case(block, sources, targets))
-        dispatch = builder.column(case) if len(made) > 1 else None
-        builder.add(Each(len(order), tuple(made), "outward", dispatch, runs))
+            placed.append(builder.case(block, sources, targets))
+        dispatch = builder.column(case) if len(placed) > 1 else None
+        builder.add(Each(len(order), tuple(placed), "outward", dispatch, runs))
 
     def _block(self, r: _Recorded) -> tuple[Block, list[Any]]:
         outputs: list[Any] = []

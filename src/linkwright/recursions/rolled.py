@@ -87,17 +87,17 @@ class Rolled:
 
     def outward(self, step: OutwardStep, ground: Mapping[str, Array]) -> None:
         self.ground.update(ground)
-        recordings, made = [], []
+        recordings, produced = [], []
         known = {name: shape for (_, name), shape in self.shapes.items()}
         for number in range(len(self.signatures)):
             recording = Recording(number)
-            link, own = self._link(number, recording), self._own(number, recording)
-            results = step(link, own, self._up(recording, known))
+            link, state = self._link(number, recording), self._own(number, recording)
+            results = step(link, state, self._up(recording, known))
             for name, value in results.items():
                 recording.leave("own", name, value)
-            made.append({name: np.shape(value) for name, value in results.items()})
+            produced.append({name: np.shape(value) for name, value in results.items()})
             recordings.append(recording)
-        for number, shapes in enumerate(made):
+        for number, shapes in enumerate(produced):
             for name, shape in shapes.items():
                 self._keep(number, name, shape)
         self.plan.append(_Pass("outward", recordings))
@@ -175,8 +175,8 @@ class Rolled:
                 recording.fresh("carry", None, (0,))
                 rows = [recording.fresh("entry", (matrix, k), (above.kind.nv,)) for k in range(signature.kind.nv)]
                 block = np.array(rows).reshape(signature.kind.nv, above.kind.nv)
-                found = step(block, self._own(number, recording), self._own(other, recording, "far"))
-                for where, more in zip(("more", "farther"), found, strict=True):
+                terms = step(block, self._own(number, recording), self._own(other, recording, "far"))
+                for where, more in zip(("more", "farther"), terms, strict=True):
                     for name, value in more.items():
                         recording.leave(where, name, value)
                 recording.leave("carry", None, np.zeros(0))
@@ -192,14 +192,14 @@ class Rolled:
 
     # -- placing ----------------------------------------------------------------------------------------
     def finish(self, result: Ref, name: str) -> None:
-        """Lay out what is kept, add the statements to the builder, and make the result the output of this name."""
+        """Lay out the fields that links store, add the statements to the builder, and make the result the output of this name."""
         tree, x, builder = self.tree, self.coordinates, self.builder
         builder.make_output(result, name)
         fields = self._fields()
         plan = layout(fields, len(self.signatures), packed=self.packed)
         self._clear_sums(plan)
         q_at, v_at = (ITEM if np.array_equal(c, np.arange(tree.n)) else builder.column(c) for c in (x.q_at, x.v_at))
-        kept, data, which = Kept(tree, builder, plan, self.signature_of), LinkData(tree, builder), tree.records[1]
+        buffers, data, which = Kept(tree, builder, plan, self.signature_of), LinkData(tree, builder), tree.records[1]
 
         def operand(recording: Recording, where: str, what: Any, size: int) -> Ref:
             if where in ("record", "recordfar"):
@@ -216,9 +216,9 @@ class Rolled:
                 near, far = (1, x.nv) if where == "mirror" else (x.nv, 1)
                 return row.at((near, v_at), far=((far, v_at),))
             if where in ("far", "farther"):
-                return kept.operand(where, what, size, recording.far)
+                return buffers.operand(where, what, size, recording.far)
             if where in ("own", "more", "up", "add"):
-                return kept.operand(where, what, size, recording.signature)
+                return buffers.operand(where, what, size, recording.signature)
             if where == "frame":
                 return data.frame(what, size).at((FRAME_SIZE, ITEM))
             source = self.inputs[where]
@@ -229,13 +229,13 @@ class Rolled:
         for ground, value in self.ground.items():
             if ground in plan.home:
                 array = np.asarray(value, dtype=np.float64)
-                builder.call(lambda array=array: array, (), (kept.at(-1, ground, array.shape),))
+                builder.call(lambda array=array: array, (), (buffers.at(-1, ground, array.shape),))
         dispatch = builder.column(self.signature_of) if len(self.signatures) > 1 else None
-        made: dict[int, Case] = {}
+        cases: dict[int, Case] = {}
 
         def case(recording: Recording, number: int) -> Case:
-            if id(recording) in made:
-                return made[id(recording)]
+            if id(recording) in cases:
+                return cases[id(recording)]
             inputs = [operand(recording, *i) for i in recording.inputs]
             outputs: list[Ref] = []
             nodes: list[Scalar] = []
@@ -250,8 +250,8 @@ class Rolled:
                     outputs.append(operand(recording, "own" if where == "clear" else where, what, len(values)))
                     nodes.extend(values)
             block = finish(recording.recorder, recording.count, nodes)
-            made[id(recording)] = builder.case(block, inputs, outputs)
-            return made[id(recording)]
+            cases[id(recording)] = builder.case(block, inputs, outputs)
+            return cases[id(recording)]
 
         for number, p in enumerate(self.plan):
             if isinstance(p, _Pass):
@@ -262,11 +262,11 @@ class Rolled:
             else:
                 builder.add(p)
         for position, names, then, output, shapes in self.values:
-            sources = [kept.at(position, name, shape) for name, shape in zip(names, shapes, strict=True)]
+            sources = [buffers.at(position, name, shape) for name, shape in zip(names, shapes, strict=True)]
             builder.call(then, sources, [output])
 
     def _fields(self) -> dict[str, Field]:
-        """What is kept, and when it is used: a pass is at an even moment, a walk reads at the odd one after it too."""
+        """The fields that links store, and when: a pass is at an even moment, a walk reads at the odd one after it too."""
         fields = {name: Field({-1: np.size(value)}) for name, value in self.ground.items()}
         for (signature, name), size in self.sizes.items():
             fields.setdefault(name, Field()).sizes[signature] = size

@@ -167,15 +167,15 @@ class Chain:
 
 def joined(parts: Sequence[Rotation]) -> list[Rotation]:
     """The same chain with neighbouring turns about one axis made one: 6 operations that every vector then saves."""
-    found: list[Rotation] = []
+    shortened: list[Rotation] = []
     for part in parts:
-        last = found[-1] if found else None
+        last = shortened[-1] if shortened else None
         if isinstance(part, Turn) and isinstance(last, Turn) and part.axis == last.axis:
             c, s = last.c * part.c - last.s * part.s, last.s * part.c + last.c * part.s
-            found[-1] = Turn(part.axis, c, s)
+            shortened[-1] = Turn(part.axis, c, s)
         else:
-            found.append(part)
-    return found
+            shortened.append(part)
+    return shortened
 
 
 def euler_parameters_matrix(e: Array) -> Array:
