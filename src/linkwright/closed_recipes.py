@@ -48,7 +48,7 @@ def accelerations(question: Question) -> tuple[Array, list[Array]]:
 
 def closing(question: Question) -> tuple[Array, Array]:
     """The least change of q, to first order, that makes Φ zero; and Φ."""
-    constraints = holds_of(question, moving(question, v=_none(question)))
+    constraints = holds_of(question, moving(question, zero=("v",)))
     dv, _ = _least(question, [hold.with_right(-hold.phi) for hold in constraints])
     return dv, _joined([hold.phi for hold in constraints])
 
@@ -92,7 +92,7 @@ def resists(question: Question, alike: Question) -> bool:
 
 
 def determined_by_constraints(maker: RequestRules) -> bool:
-    """Whether forces alone do not tell every joint's acceleration, and with loops, rods and drivers they do.
+    """Whether forces alone do not determine every joint's acceleration, and with loops, rods and drivers they do.
 
     M on the null space of G must be positive definite, as drawn or, since that may be a singular position, nearby.
     """
@@ -113,15 +113,20 @@ def determined_by_constraints(maker: RequestRules) -> bool:
 
 
 def _least(question: Question, constraints: list[Hold]) -> tuple[Array, list[Array]]:
-    still = _none(question)
-    return _solve(question, lambda t: constraints, np.zeros(3), False, v=still, tau=still)
+    return _solve(question, lambda t: constraints, np.zeros(3), False, zero=("v", "tau"))
 
 
 def _solve(
-    question: Question, constraints: Callable[[Unrolled], list[Hold]], gravity: Array, wrenches: bool, **inputs: Any
+    question: Question,
+    constraints: Callable[[Unrolled], list[Hold]],
+    gravity: Array,
+    wrenches: bool,
+    *,
+    zero: Sequence[str] = (),
+    **inputs: Any,
 ) -> tuple[Array, list[Array]]:
     name = "mass-matrix" if question.maker.coupled else question.request.method or "articulated-body"
-    traversal = question.traversal(a=_none(question), **inputs)
+    traversal = question.traversal(zero=("a", *zero), **inputs)
     blocks = blocks_of(question)
     a, multipliers = METHODS[name](
         traversal, gravity, lambda t: together(constraints(t), blocks.groups), blocks, wrenches=wrenches
@@ -232,10 +237,6 @@ def _scales(traversal: Unrolled, hold: Hold, units: Array, size: Any) -> Array:
         ratio = float(x.ratio[d.position])  # of a follower to the rate that it shares
         total = total + (ratio * d.row * units[int(x.v_at[d.position]) + d.index]) ** 2
     return np.array([1.0 if is_zero(x) else np.sqrt(x) for x in total])
-
-
-def _none(question: Question) -> Array:
-    return np.zeros(question.maker.tree.coordinates.nv)
 
 
 def _joined(parts: Sequence[Array]) -> Array:

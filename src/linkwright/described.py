@@ -1,4 +1,4 @@
-"""What a mechanism is: its sizes, bodies, joints, loops, frames and parameters, as its description tells them."""
+"""What a mechanism is: its sizes, bodies, joints, loops, frames and parameters, as its description has them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`Mechanism`: a description with its questions as methods, each a thin call to a compiled program.
 
 `q, v, a, tau` are joint-space position, velocity, acceleration and force, of any leading batch shape. Twists and
-wrenches are linear part first, in body axes unless said otherwise. SI units, radians.
+wrenches are linear part first, in body axes unless stated otherwise. SI units, radians.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Mechanism(Described):
 
     # -- consistent states ------------------------------------------------------------------------------
     def assemble(self, q_guess: ArrayLike | None = None, fixed: Sequence[str] = (), *, t: float = 0.0) -> Floats:
-        """The q nearest to a guess at which the mechanism goes together; joints named in `fixed` stay as guessed.
+        """The q nearest to a guess at which the mechanism is assembled; joints named in `fixed` stay as guessed.
 
         Without a guess it starts where the bodies are drawn. Raises AssemblyError, which names what does not close.
         """

@@ -184,7 +184,7 @@ class Structure:
         weightless = carried[position] == 0
         what, give = ("carries no mass", "a mass") if weightless else ("has no inertia along its freedom", "an inertia")
         return ModelError(
-            f"joint {joint!r} {what}, so forces do not tell its acceleration; "
+            f"joint {joint!r} {what}, so forces do not determine its acceleration; "
             f"give {body!r} {give}, give the joint an armature, or lock it",
             element=joint,
         )

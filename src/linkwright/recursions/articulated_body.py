@@ -83,7 +83,7 @@ def articulate(link: Link, state: State, below: State) -> tuple[dict[str, Array]
     u = tau - link.project(terms, hhat)
     lower, inverse = ldl(d)
     left = {"us": us, "pivots": np.array(inverse), "lower": _strictly_lower(lower), "u": u}
-    if link.grounded:
+    if link.parent_is_ground:
         return left, {}
     x = link.transform(terms)
     if kind.selects is not None and kind.nv == 6 and not link.geared:

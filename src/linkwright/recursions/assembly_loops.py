@@ -73,7 +73,7 @@ def bodies(link: Link, state: State, below: State) -> tuple[dict[str, Array], di
     if link.kind.nv:
         phi = inverse(rigid.dense())
         return {"phi": phi, "free": -(phi @ force)}, {}
-    if link.grounded:
+    if link.parent_is_ground:
         return {}, {}
     x = link.transform(state["terms"])
     moved = x.inertia(rigid)

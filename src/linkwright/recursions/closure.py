@@ -107,7 +107,7 @@ def loop_link(traversal: Unrolled, joint: int, parameters: Mapping[str, Any]) ->
     """The kind and numbers of a joint that is not in the tree, as a link without a body or coordinates."""
     pitch = traversal.tree.row("pitch", joint, parameters).reshape(1)
     record = {"pitch": pitch if pitch.dtype == object else pitch.tolist(), "armature": [0.0]}
-    return Link(traversal.tree.description.kind_of(joint), record, _no_inputs, grounded=False)
+    return Link(traversal.tree.description.kind_of(joint), record, _no_inputs, parent_is_ground=False)
 
 
 def rooted(traversal: Unrolled, handle: Handle) -> Handle:

@@ -42,7 +42,7 @@ def compose(link: Link, state: State, below: State) -> tuple[dict[str, Array], d
     s = link.subspace(terms)
     columns = [link.composite_times(composite, s[:, k]) for k in range(link.kind.nv)]
     left = {"force": np.stack(columns, axis=1)} if columns else {}
-    if link.grounded:
+    if link.parent_is_ground:
         return left, {}
     return left, {"composite": link.composite_inward(terms, composite)}
 

@@ -1,4 +1,4 @@
-r"""Which joint's acceleration do forces not tell? A check of a tree's inertias, before any recursion divides by them.
+r"""Which joint's acceleration do forces not determine? A check of a tree's inertias before a recursion divides by them.
 
 A joint is undetermined if some motion along its freedom meets no inertia, its children's joints giving way. With N the
 twists that the links carried by a link do not resist,
@@ -34,7 +34,7 @@ ANGLE = 1e-9  # between directions that count as the same
 
 
 def undetermined(tree: Tree) -> int | None:
-    """The position of a joint whose acceleration forces do not tell, as near the tips as there is one."""
+    """The position of a joint whose acceleration forces do not determine, as near the tips as there is one."""
     hollow = _hollow(tree)
     if not len(hollow):
         return None

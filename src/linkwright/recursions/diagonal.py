@@ -43,7 +43,7 @@ def reduce(link: Link, state: State, below: State) -> tuple[dict[str, Array], di
         left = {"mj": mj, "d": d, "driving": link.tau - link.project(terms, hhat)}
         passed = ArticulatedInertia.from_dense(u @ mhat.dense())
         push = u @ push + mj @ (d @ link.tau)
-    if link.grounded:
+    if link.parent_is_ground:
         return left, {}
     x = link.transform(terms)
     moved = x.inertia(passed)  # (59)

@@ -2,7 +2,7 @@
 
 A gear exerts f on the coordinate of its follower and −ratio · f on that of its leader, so that it has no power:
 f (q̇_follower − ratio · q̇_leader) = 0. The follower's own equation, Sᵀ F + armature · a = f + laws − Σ ratio · f of the
-gears that it leads, tells f from the end of a gear train on.
+gears that it leads, determines f from the end of a gear train on.
 """
 
 from __future__ import annotations

@@ -110,7 +110,9 @@ class GenericLink(Link):
     """A link of which C, J and M, and Q and T, are all that is known."""
 
     def __init__(self, i: int, inputs: Mapping[str, Array]) -> None:
-        super().__init__(GenericJoint(), {"armature": [0.0]}, lambda name: inputs[name][i : i + 1], grounded=i == 0)
+        super().__init__(
+            GenericJoint(), {"armature": [0.0]}, lambda name: inputs[name][i : i + 1], parent_is_ground=i == 0
+        )
         self.c, self.j, self.packed = inputs["C"][i], inputs["J"][i], inputs["M"][i]
         self.held, self.driven = inputs["Q"][i], inputs["T"][i]
 

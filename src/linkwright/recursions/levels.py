@@ -196,7 +196,7 @@ class RolledSheet:
             return part[0] if np.all(part == part[0]) else recording.fresh("body record", name, RECORD[name])
 
         wrench = Lazy({"wrench": None}, lambda name: recording.fresh("body wrench", name, (6,)))
-        return Link(FIXED, Lazy({**RECORD, **FRAME}, number_of), wrench.__getitem__, grounded=False)
+        return Link(FIXED, Lazy({**RECORD, **FRAME}, number_of), wrench.__getitem__, parent_is_ground=False)
 
     def _shape(self, table: str, name: str, signature: int | None) -> Shape:
         shape = self.shapes.get((table, name, signature))

@@ -20,10 +20,10 @@ class Link:
     """The view of one body: `record` holds its numbers, `inputs(name)` its part of q, v, a, tau, wrenches."""
 
     def __init__(
-        self, kind: JointKind, record: Mapping[str, Any], inputs: Callable[[str], Array], *, grounded: bool
+        self, kind: JointKind, record: Mapping[str, Any], inputs: Callable[[str], Array], *, parent_is_ground: bool
     ) -> None:
         self.kind, self.record, self._inputs = kind, record, inputs
-        self.grounded = grounded  # whether its parent is ground
+        self.parent_is_ground = parent_is_ground
 
     def __getattr__(self, name: str) -> Array:
         if name in ("q", "v", "a", "tau", "q1", "dv"):
@@ -155,7 +155,7 @@ class Link:
 
     @property
     def geared(self) -> bool:
-        """Whether its joint has an armature, as far as structure tells."""
+        """Whether its joint has an armature, as far as its structure shows."""
         return not (isinstance(self.armature, float) and self.armature == 0.0)
 
 

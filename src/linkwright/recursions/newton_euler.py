@@ -49,7 +49,7 @@ def forces(link: Link, state: State, below: State) -> tuple[dict[str, Array], di
     tau = link.project(state["terms"], f)
     if link.geared:
         tau = tau + link.armature * link.a
-    if link.grounded:
+    if link.parent_is_ground:
         return {"tau": tau, "f": f}, {}
     return {"tau": tau, "f": f}, {"f": link.transform(state["terms"]).inward(f)}
 

@@ -40,7 +40,7 @@ class Signature:
     """What the recorded code of a link depends on."""
 
     kind: JointKind
-    grounded: bool
+    parent_is_ground: bool
     known: Mapping[str, Array]  # numbers of the record that all its links have in common
 
 
@@ -112,7 +112,9 @@ def recorded_link(signature: Signature, recording: Recording, suffix: str = "", 
         return recording.fresh(name, name, (kind.nq if name in ("q", "q1") else kind.nv,))
 
     parts = Lazy(dict.fromkeys(("q", "v", "a", "tau", "q1", "dv", "wrench")), part)
-    return Link(kind, Lazy({**RECORD, **FRAME}, number_of), parts.__getitem__, grounded=signature.grounded)
+    return Link(
+        kind, Lazy({**RECORD, **FRAME}, number_of), parts.__getitem__, parent_is_ground=signature.parent_is_ground
+    )
 
 
 def signatures(tree: Tree) -> tuple[list[Signature], Any]:

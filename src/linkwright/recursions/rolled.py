@@ -192,7 +192,7 @@ class Rolled:
 
     # -- placing ----------------------------------------------------------------------------------------
     def finish(self, result: Ref, name: str) -> None:
-        """Lay out the fields that links store, add the statements to the builder, and make the result the output of this name."""
+        """Lay out what links store, add the statements to the builder, and make the result the output of this name."""
         tree, x, builder = self.tree, self.coordinates, self.builder
         builder.make_output(result, name)
         fields = self._fields()
@@ -266,7 +266,7 @@ class Rolled:
             builder.call(then, sources, [output])
 
     def _fields(self) -> dict[str, Field]:
-        """The fields that links store, and when: a pass is at an even moment, a walk reads at the odd one after it too."""
+        """What links store, and when: a pass is at an even moment, a walk reads at the odd one after it too."""
         fields = {name: Field({-1: np.size(value)}) for name, value in self.ground.items()}
         for (signature, name), size in self.sizes.items():
             fields.setdefault(name, Field()).sizes[signature] = size

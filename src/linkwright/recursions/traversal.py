@@ -110,7 +110,7 @@ class Unrolled:
                 return np.zeros(kind.nv)
             return self.rates(i, numbers)
 
-        return Link(kind, record, part, grounded=self.parent[i] < 0)
+        return Link(kind, record, part, parent_is_ground=self.parent[i] < 0)
 
     def rates(self, i: int, vector: Array) -> Array:
         """The part of a vector (nv) that is one link's: its joint's rates or accelerations."""

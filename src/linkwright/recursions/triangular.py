@@ -51,7 +51,7 @@ def reduce(link: Link, state: State, below: State) -> tuple[dict[str, Array], di
         mj, d, u = eliminate(link, terms, mhat)
         left = {"row": mj @ d, "d": d, "khat": state["tau"] - link.tau}
         passed = ArticulatedInertia.from_dense(u @ mhat.dense())
-    if link.grounded:
+    if link.parent_is_ground:
         return left, {}
     moved = link.transform(terms).inertia(passed)  # (32)
     return left, moved.fields

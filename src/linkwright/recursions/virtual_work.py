@@ -59,7 +59,7 @@ def eliminate(link: Link, state: State, below: State) -> tuple[dict[str, Array],
         ahat = ArticulatedInertia.from_dense(w)
     else:
         passed = -p
-    if link.grounded:
+    if link.parent_is_ground:
         return left, {}
     x = link.transform(terms)
     moved = x.inertia(ahat)
