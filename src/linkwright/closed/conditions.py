@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
+from linkwright.closed.freedom import constraint_jacobian
 from linkwright.constraints.gear_rates import joint_rates
 from linkwright.mechanism.expression import numeric_values
 from linkwright.mechanism.lengths import coordinate_units
@@ -198,21 +199,15 @@ class Conditions:
     def measured(self, q: Floats) -> tuple[Floats, Floats]:
         """The values (k, n) of what is given, and their slopes (k, n, nv)."""
         k, n = len(q), self.mech.nv
-        values, slopes = self.mech.kernels.initial_values(*self._each_rate(q))
+        every, rates = np.repeat(q, n + 1, axis=0), np.tile(np.eye(n + 1, n), (k, 1))  # each by itself, and none
+        values, slopes = self.mech.kernels.initial_values(every, rates)
         shape = (k, n + 1, len(self.quantities))
         return values.reshape(shape)[:, -1], slopes.reshape(shape)[:, :-1].transpose(0, 2, 1)
 
     def _constraint_slopes(self, q: Floats) -> tuple[Floats, Floats]:
         """G (k, m, nv) with scaled columns, and Φ_t (k, m)."""
-        k, n = len(q), self.mech.nv
-        rates = self.weighed.kernels.velocity_projection(*self._each_rate(q), self.t)[1]
-        rates = rates.reshape(k, n + 1, -1)
-        return (rates[:, :-1] - rates[:, -1:]).transpose(0, 2, 1) * self.columns, rates[:, -1]
-
-    def _each_rate(self, q: Floats) -> tuple[Floats, Floats]:
-        """Every state with each rate by itself, and at rest."""
-        n = self.mech.nv
-        return np.repeat(q, n + 1, axis=0), np.tile(np.eye(n + 1, n), (len(q), 1))
+        g, drift = constraint_jacobian(self.mech, q, self.t)
+        return g * self.columns, drift
 
     def constraint_rates(self, q: Floats) -> tuple[Floats, Floats]:
         """G and −Φ_t at one state, scaled: what the rates must satisfy."""

@@ -71,19 +71,19 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
     Near is meant geometrically: shifts and turns of the bodies count, by their sizes; masses do not. States that are
     not finite become NaN; one that does not close is an AssemblyError, which tells its place in the batch.
     """
-    given = real_array("q", q).copy()
-    rates = np.zeros((*given.shape[:-1], mech.nv)) if v is None else real_array("v", v).copy()
+    states = real_array("q", q).copy()
+    rates = np.zeros((*states.shape[:-1], mech.nv)) if v is None else real_array("v", v).copy()
     if not mech.closed:
-        return mech.integrate(given, np.zeros(mech.nv)), rates
+        return mech.integrate(states, np.zeros(mech.nv)), rates
     mech = warned(mech.auxiliary.closing)
     scaled = mech.auxiliary.weighed
-    given = np.array(np.broadcast_to(given, (*np.broadcast_shapes(given.shape[:-1], np.shape(t)), mech.nq)))
+    states = np.array(np.broadcast_to(states, (*np.broadcast_shapes(states.shape[:-1], np.shape(t)), mech.nq)))
     units, lengths = mech.programs.constraint_units, mech.programs.rate_units
-    none = ~(np.isfinite(given).all(axis=-1) & np.isfinite(t))
+    none = ~(np.isfinite(states).all(axis=-1) & np.isfinite(t))
     check_driver_laws(mech.description, np.broadcast_to(t, none.shape)[~none])
     done, best = np.array(none), np.full(none.shape, np.inf)
     for _ in range(ROUNDS):
-        change, phi = scaled.kernels.position_correction(given, t)
+        change, phi = scaled.kernels.position_correction(states, t)
         worst = np.max(np.abs(phi) / units, axis=-1, initial=0.0)
         done |= ~(worst < 0.5 * best) & (worst <= CLOSED)
         if done.all():
@@ -92,17 +92,17 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
         # Far from closure a whole correction may overshoot. A state stays when it is closed, whatever others need.
         most = np.max(np.abs(change) / lengths, axis=-1, keepdims=True, initial=0.0)
         step = change * np.minimum(1.0, FARTHEST / np.maximum(most, 1e-300))
-        given = mech.integrate(given, np.where(done[..., None], 0.0, step))
+        states = mech.integrate(states, np.where(done[..., None], 0.0, step))
     else:
         units = mech.programs.closing_units
         done |= (np.max(np.abs(phi) / units, axis=-1, initial=0.0) <= NEARLY) & bool(mech.programs.gap)
         if not done.all():
             raise _open(mech, phi, done)
-    given[none] = np.nan
+    states[none] = np.nan
     for _ in range(2):
-        change, _ = scaled.kernels.velocity_projection(given, rates, t)
+        change, _ = scaled.kernels.velocity_projection(states, rates, t)
         rates = rates + change
-    return given, rates
+    return states, rates
 
 
 def _open(mech: Mechanism, phi: Floats, done: NDArray[np.bool_]) -> AssemblyError:

@@ -47,11 +47,11 @@ def inverse_dynamics(
     _check_accelerations(mech, g, a, bound, np.broadcast_to(could, shape))
     actuated, units = np.flatnonzero(mech.actuated), mech.programs.rate_units
     scale = 1.0 / np.sqrt(_weights(weights, units[actuated] / mech.programs.size))
-    found = np.zeros((*shape, mech.nv))
+    forces = np.zeros((*shape, mech.nv))
     known = np.asarray(np.isfinite(g).all(axis=(-2, -1)) & np.isfinite(tree + bound).all(axis=-1))
     for k in np.ndindex(*shape):
         if not known[k]:
-            found[k] = np.nan
+            forces[k] = np.nan
             continue
         w, _ = allowed(mech, g[k])
         s = w[actuated]
@@ -62,10 +62,10 @@ def inverse_dynamics(
         left = wanted - s.T @ tau
         if np.linalg.norm(left) > LEFT * np.linalg.norm(np.abs(w).T @ cancel[k]):
             raise _unreachable(mech, (w / units[:, None]) @ left)
-        found[k][actuated] = tau
+        forces[k][actuated] = tau
     if out is None:
-        return found
-    out[...] = found
+        return forces
+    out[...] = forces
     return cast(Floats, out)
 
 

@@ -77,14 +77,14 @@ class Linearised:
     def modes(self) -> tuple[Mode, ...]:
         """The natural motions, slow ones first."""
         values, vectors = np.linalg.eig(self.A)
-        found = []
+        modes = []
         for k in np.lexsort((values.real, np.abs(values))):
             if values[k].imag < 0.0:
                 continue
             shape = self.basis @ vectors[: self.basis.shape[1], k]
             largest = shape[np.argmax(np.abs(shape))] if len(shape) else 1.0
-            found.append(Mode(complex(values[k]), np.asarray(shape / (largest or 1.0), dtype=np.complex128)))
-        return tuple(found)
+            modes.append(Mode(complex(values[k]), np.asarray(shape / (largest or 1.0), dtype=np.complex128)))
+        return tuple(modes)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.A, self.B, self.modes))
@@ -237,5 +237,5 @@ def _check(mech: Mechanism, q: Floats, v: Floats, t: float) -> None:
         sizes = np.abs(values) / units
         if np.max(sizes, initial=0.0) > CONSISTENT * most:
             name = mech.constraints[int(np.argmax(sizes))]
-            told = what.format(name)
-            raise ModelError(f"{told}; take a consistent state: q, v = mech.project(q, v)", element=name)
+            fault = what.format(name)
+            raise ModelError(f"{fault}; take a consistent state: q, v = mech.project(q, v)", element=name)

@@ -64,19 +64,19 @@ class Reacting:
             for body, wrench in pair.items():
                 if body != GROUND:
                     wanted[:, body] -= wrench
-        found, jacobian = self.solver.multipliers(states, time, wanted)
+        multipliers, jacobian = self.solver.multipliers(states, time, wanted)
         joints = np.zeros((len(time), len(self._joints), 6))
         for row, (joint, body) in enumerate(self._joints):
             k = self._of_joint.get(joint)
-            wrench = np.zeros((len(time), 6)) if k is None else self.solver.wrench(k, found, jacobian, body)
+            wrench = np.zeros((len(time), 6)) if k is None else self.solver.wrench(k, multipliers, jacobian, body)
             for driver in self._drivers.get(joint, ()):
-                wrench = wrench + self.solver.wrench(driver, found, jacobian, body)
+                wrench = wrench + self.solver.wrench(driver, multipliers, jacobian, body)
             if joint in pairs:
                 wrench = wrench + pairs[joint][body]
             joints[:, row] = np.einsum("tji,tkj->tki", r[:, body], wrench.reshape(-1, 2, 3)).reshape(-1, 6)
         e = self.solver.equations
         others: Multipliers = {
-            (c.group, c.name): found[:, int(e.first[k]) : int(e.first[k + 1])]
+            (c.group, c.name): multipliers[:, int(e.first[k]) : int(e.first[k + 1])]
             for k, c in enumerate(e.constraints)
             if c.group != "joint"
         }
@@ -86,22 +86,17 @@ class Reacting:
     @cached_property
     def _of_joint(self) -> dict[int, int]:
         """The constraint of each joint."""
-        names = self.description.joint_names
-        found = {}
-        for k, c in enumerate(self.solver.equations.constraints):
-            if c.group == "joint":
-                found[names.position("joint", c.name)] = k
-        return found
+        constraints = self.solver.equations.constraints
+        return {c.source.joints[0]: k for k, c in enumerate(constraints) if c.group == "joint"}
 
     @cached_property
     def _drivers(self) -> dict[int, list[int]]:
         """The constraints that drive each joint."""
-        d, found = self.description, dict[int, list[int]]()
-        targets = {x.name: x.target for x in d.drivers if x.kind == "joint"}
+        drivers: dict[int, list[int]] = {}
         for k, c in enumerate(self.solver.equations.constraints):
-            if c.group == "driver" and c.name in targets:
-                found.setdefault(d.joint_names.position("joint", targets[c.name]), []).append(k)
-        return found
+            if c.group == "driver" and c.source.joints:
+                drivers.setdefault(c.source.joints[0], []).append(k)
+        return drivers
 
     @cached_property
     def _joints(self) -> list[tuple[int, int]]:
@@ -159,7 +154,7 @@ class Reacting:
     def _pairs(self, states: Floats, r: Floats, drive: Mapping[int, Floats]) -> dict[int, dict[int, Floats]]:
         """For each joint with a drive, its wrenches (T, 6) on both bodies, at their origins in ground's axes."""
         d = self.description
-        found: dict[int, dict[int, Floats]] = {}
+        pairs: dict[int, dict[int, Floats]] = {}
         count = len(states)
         for j, force in drive.items():
             kind = d.kind_of(j)
@@ -176,12 +171,12 @@ class Reacting:
             dual = np.asarray(kind.dual(kind.terms_between(*pose), np.full(count, d.pitch[j])), float)
             dual = np.moveaxis(dual, -1, 0) if dual.ndim == 3 else np.broadcast_to(dual, (count, *dual.shape))
             held = np.einsum("tij,tkj->tki", rj, np.einsum("tij,tj->ti", dual, force).reshape(-1, 2, 3))
-            found[j] = {}
+            pairs[j] = {}
             for body, sign in ((int(d.child[j]), 1.0), (int(d.parent[j]), -1.0)):
                 arm = pj - (0.0 if body == GROUND else states[:, body, :3])
                 moment = held[:, 1] + np.cross(arm, held[:, 0])
-                found[j][body] = sign * np.concatenate([held[:, 0], moment], axis=1)
-        return found
+                pairs[j][body] = sign * np.concatenate([held[:, 0], moment], axis=1)
+        return pairs
 
 
 def _turned(r: Floats, wrenches: Floats) -> Floats:
@@ -198,9 +193,9 @@ def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> 
     time = np.array(np.broadcast_to(t, shape), dtype=np.float64).reshape(-1)
     known = np.asarray(np.isfinite(np.column_stack([q, v, a, tau, time])).all(axis=1))
     some, _ = exerted(mech, *(x[known] for x in (q, v, a, tau, time)))
-    found = np.full((len(known), *some.shape[1:]), np.nan)
-    found[known] = some
-    return found.reshape(*shape, *found.shape[1:])
+    wrenches = np.full((len(known), *some.shape[1:]), np.nan)
+    wrenches[known] = some
+    return wrenches.reshape(*shape, *wrenches.shape[1:])
 
 
 def exerted(mech: Mechanism, q: Floats, v: Floats, a: Floats, tau: Floats, t: Floats) -> tuple[Floats, Multipliers]:

@@ -15,7 +15,7 @@ from linkwright.base.types import Floats
 from linkwright.closed.freedom import constraint_jacobian
 from linkwright.constraints.rounded import Poses, closing_mechanism
 from linkwright.errors import LinkwrightWarning
-from linkwright.mechanism.bodies import body_motion
+from linkwright.mechanism.bodies import body_states
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.lengths import coordinate_units
 from linkwright.spatial.rotation import euler_parameters_matrix
@@ -94,12 +94,11 @@ def _description(d: Description) -> Description | None:
     maker = bare.programs
     if not bare.closed or not maker.gap:
         return None
-    still = np.zeros((1, bare.nv))
     rank = maker.redundancy.rank(range(sum(c.form.size for c in maker.closings)))
     rank += sum(6 - kind.nv for kind in maker.tree.kinds)
-    drawn = body_motion(bare.description, maker.drawn[None], still, still)
-    turns = np.moveaxis(euler_parameters_matrix(drawn["orientation"][0].T), -1, 0)
-    bodies = Poses(turns, drawn["position"][0] / d.length_scale)
+    drawn = body_states(bare.description, maker.drawn)
+    turns = np.moveaxis(euler_parameters_matrix(drawn[:, 3:].T), -1, 0)
+    bodies = Poses(turns, drawn[:, :3] / d.length_scale)
     near = closing_mechanism(bare.description, bodies, rank, maker.gap)
     return None if near is None else replace(d, ri=near.ri, pi=near.pi, rj=near.rj, pj=near.pj)
 

@@ -19,11 +19,10 @@ from linkwright.closed.search import Search
 from linkwright.constraints.batch import wrong_way
 from linkwright.constraints.equations import Equations
 from linkwright.errors import AssemblyError
-from linkwright.mechanism.bodies import body_motion
+from linkwright.mechanism.bodies import body_states, drawn_at
 from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import Description, Start, sealed
+from linkwright.mechanism.description import Description, sealed
 from linkwright.mechanism.quantities import spoken
-from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -80,10 +79,7 @@ def at_initial_state(mech: Mechanism, t: float) -> tuple[Description, tuple[str,
     undriven = [spoken(d, conditions.quantities[k]) for k in undetermined_rates(conditions, state.q)]
     text = f"the initial rate of {listed(undriven)} is left out: no driver determines it, and forces do not act here"
     notes = (*state.notes, text) if undriven else state.notes
-    still = np.zeros((1, mech.nv))
-    poses = body_motion(d, state.q[None], still, still)
-    r = np.moveaxis(euler_parameters_matrix(poses["orientation"][0].T), -1, 0)
-    return replace(d, start=Start(np.ones(d.nb, bool), r, poses["position"][0])), notes
+    return drawn_at(d, body_states(d, state.q)), notes
 
 
 def _drawn(mech: Mechanism, t: float) -> Floats:
@@ -106,19 +102,13 @@ def _placed(mech: Mechanism, c: Conditions) -> tuple[Floats, Floats]:
     if not c.places and failure is None:
         return drawn, np.zeros(0)
     equations = Equations(mech.description)
-    search = Search(c, drawn, lambda q: not wrong_way(equations, _poses(mech, q)))
+    search = Search(c, drawn, lambda q: not wrong_way(equations, body_states(mech.description, q)))
     nearest = search.best(c.places)
     if not search.meets(nearest, c.places):
         if failure is not None and not nearest.open <= search.open:
             raise failure
         raise no_state(search, c.places, nearest)
     return c.with_turns(nearest.q, c.places), nearest.apart
-
-
-def _poses(mech: Mechanism, q: Floats) -> Floats:
-    still = np.zeros((1, mech.nv))
-    poses = body_motion(mech.description, q[None], still, still)
-    return np.concatenate([poses["position"][0], poses["orientation"][0]], axis=1)
 
 
 def _rounded(c: Conditions, places: Floats, rates: Floats) -> tuple[str, ...]:

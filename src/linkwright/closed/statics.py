@@ -73,15 +73,15 @@ def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float)
     elif q is None:
         q = mech.neutral()
     q = one(q, mech.nq, "q")
-    rest, units = np.zeros(mech.nv), mech.programs.rate_units
+    none, units = np.zeros(mech.nv), mech.programs.rate_units
     limits = FARTHEST * units
     shift = mech.tree.shifts[1]
     most, delta = float(np.linalg.norm(mech.description.gravity)) / mech.description.length_scale, 0.0
     left = np.inf
     for k in range(ITERATIONS):
-        linear = still.linearise(q, rest, force, t=t)
+        linear = still.linearise(q, none, force, t=t)
         z, d = linear.basis, linear.basis.shape[1]
-        push = still.forward_dynamics(q, rest, force, t=t)
+        push = still.forward_dynamics(q, none, force, t=t)
         # Of trees Z is 1, and its columns have the units of the coordinates.
         size = np.abs(z / units[:, None]).max(axis=0, initial=0.0)
         f = size * (linear.projection @ push)

@@ -13,7 +13,7 @@ from linkwright.constraints.batch import Batch, wrong_way
 from linkwright.constraints.diagnosis import does_not_close
 from linkwright.constraints.programs import Programs
 from linkwright.errors import AssemblyError
-from linkwright.mechanism.bodies import body_motion
+from linkwright.mechanism.bodies import body_states
 from linkwright.mechanism.topology import span
 from linkwright.mechanism.tree import Tree
 
@@ -114,15 +114,13 @@ def _anywhere(batch: Batch, rng: np.random.Generator) -> Floats:
     d = batch.equations.description
     topology = span(d)
     x = Tree(d, topology).coordinates
-    q = np.zeros((1, x.nq))
+    q = np.zeros(x.nq)
     for i, j in enumerate(topology.joint.tolist()):
         if not x.follows[i]:
             kind, first = d.kind_of(j), int(x.q_at[i])
-            q[0, first : first + kind.nq] = kind.neutral()
-            q[0, [first + k for k in kind.angles]] = rng.uniform(-np.pi, np.pi, len(kind.angles))
-    still = np.zeros((1, x.nv))
-    poses = [body_motion(batch.description(k), q, still, still) for k in range(len(batch))]
-    return np.concatenate([np.concatenate([x["position"], x["orientation"]], axis=2) for x in poses])
+            q[first : first + kind.nq] = kind.neutral()
+            q[[first + k for k in kind.angles]] = rng.uniform(-np.pi, np.pi, len(kind.angles))
+    return np.stack([body_states(batch.description(k), q) for k in range(len(batch))])
 
 
 def _near(batch: Batch, drawn: Floats, q: Floats) -> Flags:

@@ -58,9 +58,9 @@ class Batch:
         inputs["lengths"] = sizes
         inputs["weights"][:, :, 3:] *= (e.sizes / sizes)[:, :, None] ** 2
         if e.count:
-            sources = [source for c in e.constraints for source in c.sources]
+            numbers = [source for c in e.constraints for source in c.numbers]
             rows = cache(lambda name: cases.array(name).reshape(n, len(getattr(e.description, name)), -1))
-            inputs["records"] = record_numbers(sources, rows, cases.evaluated, (n,))
+            inputs["records"] = record_numbers(numbers, rows, cases.evaluated, (n,))
             inputs["arms"] = e.arms(size)
         if cases.table.shape[1]:
             inputs["parameters"] = cases.table
@@ -88,11 +88,11 @@ class Batch:
     # -- programs -----------------------------------------------------------------------------------------------
     def run(self, program: Kernel, **states: Floats) -> dict[str, Floats]:
         """The outputs (n, ...) of a program by their names, from what is no number of the mechanisms by its name."""
-        n, given = len(self), {**self.inputs, **states}
+        n, inputs = len(self), {**self.inputs, **states}
         if not self.lanes or n >= LANES:
-            return named(program, given)
+            return named(program, inputs)
         few = (port.name for port in program.inputs)
-        padded = {name: np.concatenate([given[name], np.repeat(given[name][-1:], LANES - n, axis=0)]) for name in few}
+        padded = {name: np.concatenate([inputs[name], np.repeat(inputs[name][-1:], LANES - n, axis=0)]) for name in few}
         return {name: x[:n] for name, x in named(program, padded).items()}
 
     def evaluate(self, q: Floats, angles: Floats, t: float) -> dict[str, Floats]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,35 +32,35 @@ Pattern = tuple[float | None, ...]  # for every number of a record its value, or
 def shapes(form: Form, moving: Moving) -> list[Shape]:
     """The inputs of a form's blocks."""
     bodies: list[Shape] = [(3,), (3, 3)] * sum(moving)
-    rest: list[Shape] = [(12 * form.sides + form.numbers,)]
+    numbers: list[Shape] = [(12 * form.sides + form.numbers,)]
     if form.turns:
-        rest.append((form.turns,))
+        numbers.append((form.turns,))
     if form.driven:
-        rest.append((1,))
-    return bodies + rest
+        numbers.append((1,))
+    return bodies + numbers
 
 
 def _frames(form: Form, moving: Moving, arrays: Sequence[Array]) -> tuple[list[Frame], list[Array]]:
     """The frames in ground's axes, and the inputs after the bodies'."""
     states = iter(arrays[: 2 * sum(moving)])
-    rest = list(arrays[2 * sum(moving) :])
+    numbers = list(arrays[2 * sum(moving) :])
     frames = []
     for k, moves in enumerate(moving):
-        r, p = rest[0][12 * k : 12 * k + 9].reshape(3, 3), rest[0][12 * k + 9 : 12 * k + 12]
+        r, p = numbers[0][12 * k : 12 * k + 9].reshape(3, 3), numbers[0][12 * k + 9 : 12 * k + 12]
         if moves:
             x, turn = next(states), next(states)
             frames.append((turn @ r, x + turn @ p))
         else:
             frames.append((r, p))
-    return frames, rest
+    return frames, numbers
 
 
 def _phi(form: Form, moving: Moving) -> Callable[..., Array]:
     def equations(*arrays: Array) -> Array:
-        frames, rest = _frames(form, moving, arrays)
-        numbers = rest.pop(0)[12 * form.sides :]
-        turned = rest.pop(0) if form.turns else np.zeros(0)
-        law = rest.pop(0)[0] if form.driven else 0.0
+        frames, inputs = _frames(form, moving, arrays)
+        numbers = inputs.pop(0)[12 * form.sides :]
+        turned = inputs.pop(0) if form.turns else np.zeros(0)
+        law = inputs.pop(0)[0] if form.driven else 0.0
         return form.equations(frames, numbers, turned, law)
 
     return equations
@@ -74,10 +73,10 @@ def _rate_program(form: Form, moving: Moving) -> Program:
 
 
 @cache
-def _product_program(form: Form, moving: Moving, own: bool) -> Program:
+def _product_program(form: Form, moving: Moving, in_body: bool) -> Program:
     """J w and its derivative in a direction of the inputs, the twists last."""
     inputs = [*shapes(form, moving), *[(6,)] * sum(moving)]
-    return record(lambda *arrays: product(form, moving, *arrays, own=own), *inputs, name="product").forward()
+    return record(lambda *arrays: product(form, moving, *arrays, in_body=in_body), *inputs, name="product").forward()
 
 
 @cache
@@ -94,21 +93,21 @@ def _skew_times(w: Array, r: Array) -> Array:
 
 
 def _motion(
-    form: Form, moving: Moving, states: Sequence[Array], twists: Sequence[Array], own: bool = False
+    form: Form, moving: Moving, states: Sequence[Array], twists: Sequence[Array], in_body: bool = False
 ) -> list[Array]:
     """The rates of a block's inputs when the bodies have these twists."""
     rates: list[Array] = []
     for k, w in enumerate(twists):
         r = states[2 * k + 1]
-        rates += [w[:3], _skew_times(-w[3:], r.T).T if own else _skew_times(w[3:], r)]
+        rates += [w[:3], _skew_times(-w[3:], r.T).T if in_body else _skew_times(w[3:], r)]
     return rates + [np.zeros(shape) for shape in shapes(form, moving)[2 * sum(moving) :]]
 
 
-def product(form: Form, moving: Moving, *arrays: Array, own: bool = False) -> Array:
+def product(form: Form, moving: Moving, *arrays: Array, in_body: bool = False) -> Array:
     """J w: the rate of Φ for the twists w, which come last."""
     n = sum(moving)
     inputs, twists = list(arrays[:-n]), arrays[-n:]
-    return _rate_program(form, moving)(*inputs, *_motion(form, moving, inputs, twists, own))[1]
+    return _rate_program(form, moving)(*inputs, *_motion(form, moving, inputs, twists, in_body))[1]
 
 
 def _jacobian(
@@ -187,10 +186,10 @@ def effective_rows(form: Form, moving: Moving, space: Space, records: Floats) ->
     block = equations_block(form, moving, space, (None,) * records.shape[1])
     for angles in rng.uniform(-1.0, 1.0, (3, n)):
         states = [x for a in angles for x in (*rng.uniform(-1.0, 1.0, 2), 0.0, np.cos(a), np.sin(a))]
-        given = [*states, *records.T, *[0.1] * (form.turns + form.driven)]
-        parts = [np.broadcast_to(x, count) for x in block.evaluate(given)[size:]]
-        found = np.abs(np.array(parts).reshape(n, size, space.motion, count)).max(axis=(0, 2))
-        largest = np.maximum(largest, found.T)
+        inputs = [*states, *records.T, *[0.1] * (form.turns + form.driven)]
+        parts = [np.broadcast_to(x, count) for x in block.evaluate(inputs)[size:]]
+        rates = np.abs(np.array(parts).reshape(n, size, space.motion, count)).max(axis=(0, 2))
+        largest = np.maximum(largest, rates.T)
     effective: NDArray[np.bool_] = largest > EFFECTIVE * largest.max(axis=1, keepdims=True, initial=1.0)
     return effective
 
@@ -199,13 +198,13 @@ def effective_rows(form: Form, moving: Moving, space: Space, records: Floats) ->
 def bias_block(form: Form, moving: Moving, space: Space | None = None, pattern: Pattern | None = None) -> Block:
     """J̇ w: the inputs are followed by the twists."""
     n = sum(moving)
-    own, width = space is not None, 6 if space is None else space.motion
+    in_body, width = space is not None, 6 if space is None else space.motion
 
     def outputs(*arrays: Array) -> Array:
         inputs = _whole(moving, pattern, space, arrays[:-n])
         twists = [w if space is None else space.whole(w) for w in arrays[-n:]]
-        rates = [*_motion(form, moving, inputs, twists, own), *(np.zeros(6) for _ in twists)]
-        return _product_program(form, moving, own)(*inputs, *twists, *rates)[1]
+        rates = [*_motion(form, moving, inputs, twists, in_body), *(np.zeros(6) for _ in twists)]
+        return _product_program(form, moving, in_body)(*inputs, *twists, *rates)[1]
 
     return trace(outputs, [*_given(form, moving, pattern, space), *[(width,)] * n])[0]
 
@@ -229,9 +228,8 @@ def angles_block(form: Form, moving: Moving) -> Block:
     """The counted angles, nearest to what they were."""
 
     def outputs(*arrays: Array) -> Array:
-        frames, rest = _frames(form, moving, arrays)
+        frames, inputs = _frames(form, moving, arrays)
         assert form.angles is not None
-        found: list[Any] = [near(m, old) for m, old in zip(form.angles(frames), rest[1], strict=True)]
-        return np.array(found)
+        return np.array([near(m, old) for m, old in zip(form.angles(frames), inputs[1], strict=True)])
 
     return trace(outputs, shapes(form, moving))[0]

@@ -52,17 +52,17 @@ class Branch:
             bodies, free = list(stage.bodies), False
             if 6 * len(bodies) > LARGEST:
                 continue
-            kept = [row for c in stage.constraints for row in range(int(e.first[c]), int(e.first[c + 1]))]
+            rows = [row for c in stage.constraints for row in range(int(e.first[c]), int(e.first[c + 1]))]
             if not stage.determined:
                 block = stages.block(stage.constraints, stage.bodies)
                 dependent = set(independent_rows(block, np.sqrt(self._programs.tolerance))[1])
-                free = len(kept) - len(dependent) < 6 * len(bodies)
+                free = len(rows) - len(dependent) < 6 * len(bodies)
                 if free:
-                    kept = [row for k, row in enumerate(kept) if k not in dependent]
-            if not kept:
+                    rows = [row for k, row in enumerate(rows) if k not in dependent]
+            if not rows:
                 continue
-            number, place = {body: k for k, body in enumerate(bodies)}, {row: k for k, row in enumerate(kept)}
-            gather = np.full((len(kept), 6 * len(bodies)), layout.jacobian_size, np.int64)
+            number, place = {body: k for k, body in enumerate(bodies)}, {row: k for k, row in enumerate(rows)}
+            gather = np.full((len(rows), 6 * len(bodies)), layout.jacobian_size, np.int64)
             for c in stage.constraints:
                 for body, at in layout.part_at[c].items():
                     for k in range(e.constraints[c].form.size):
@@ -72,7 +72,7 @@ class Branch:
                             gather[row, first : first + 6] = np.arange(at + 6 * k, at + 6 * k + 6)
             scale = np.ones((len(bodies), 6))
             scale[:, 3:] /= e.sizes[bodies][:, None]
-            whole = e.arms(e.size)[kept][:, None] * scale.reshape(-1)
+            whole = e.arms(e.size)[rows][:, None] * scale.reshape(-1)
             shapes.setdefault((*gather.shape, free), []).append((gather, whole))
         return [
             Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group]), free)

@@ -16,6 +16,7 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.central import Masses, clean
+from linkwright.constraints.scans import entry, row
 from linkwright.constraints.space import Space
 from linkwright.mechanism.frames import snapped
 from linkwright.mechanism.kinds import JointKind
@@ -37,15 +38,15 @@ def patterns(records: Sequence[Floats]) -> list[Pattern]:
     """For each record which of its numbers are 0, 1 or −1; what only some have is left open if there are many kinds."""
     rows = np.array(records)
     trivial = np.isin(rows, (0.0, 1.0, -1.0))
-    found = [
+    chosen = [
         tuple(x if t else None for x, t in zip(row, known, strict=True))
         for row, known in zip(rows.tolist(), trivial.tolist(), strict=True)
     ]
-    if len(set(found)) <= PATTERNS:
-        return found
+    if len(set(chosen)) <= PATTERNS:
+        return chosen
     same = np.all(trivial & (rows == rows[0]), axis=0)
     common = tuple(x if t else None for x, t in zip(rows[0].tolist(), same, strict=True))
-    return [common] * len(found)
+    return [common] * len(chosen)
 
 
 class Records:
@@ -59,7 +60,7 @@ class Records:
 
     def part(self, pattern: Pattern, column: int) -> Ref:
         """The open numbers of a record that begins where the column says."""
-        return self.ref.part(0, (pattern.count(None),)).at((1, column))
+        return entry(self.ref, column, (pattern.count(None),))
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,10 @@ class Signature:
     follows: bool
     pattern: Pattern
 
-    def numbers(self, given: Array) -> Array:
+    def numbers(self, numbers: Array) -> Array:
         """The whole record."""
-        rest = iter(given)
-        return [next(rest) if x is None else x for x in self.pattern]
+        untold = iter(numbers)
+        return [next(untold) if x is None else x for x in self.pattern]
 
 
 class Carried:
@@ -110,20 +111,13 @@ class Carried:
         last = [float(tree.description.pitch[t.joint[i]]), float(x.ratio[i]), float(x.offset[i])]
         return np.concatenate([r_up.reshape(-1), p_up, rc.reshape(-1), pc, last])
 
-    # -- operands -----------------------------------------------------------------------------------------------
-    def _row(self, ref: Ref, width: int, column: int, *, add: bool = False) -> Ref:
-        return ref.part(0, (width,)).at((width, column), add=add)
-
-    def _own(self, ref: Ref, size: int, *, coordinates: bool = False) -> Ref:
-        return ref.part(0, (size,)).at((1, self.q_at if coordinates else self.v_at))
-
     def _each(self, positions: Sequence[int] | None, case: Any, order: Order) -> None:
         """case(signature, pick) for every position; `pick` takes a column to the chosen positions."""
         chosen = range(self.nb) if positions is None else positions
-        found = list(dict.fromkeys(self.signatures[i] for i in chosen))
-        number = {s: k for k, s in enumerate(found)}
-        cases: tuple[Case, ...] = tuple(case(s) for s in found)
-        dispatch = self.b.column([number[self.signatures[i]] for i in chosen]) if len(found) > 1 else None
+        signatures = list(dict.fromkeys(self.signatures[i] for i in chosen))
+        number = {s: k for k, s in enumerate(signatures)}
+        cases: tuple[Case, ...] = tuple(case(s) for s in signatures)
+        dispatch = self.b.column([number[self.signatures[i]] for i in chosen]) if len(signatures) > 1 else None
         if len(chosen):
             self.b.add(Each(len(chosen), cases, order, dispatch))
 
@@ -141,15 +135,15 @@ class Carried:
 
         def case(s: Signature) -> Case:
             kind = s.kind
-            inputs = [self._row(self.x, 3, self.parent), self._row(self.r, turn, self.parent)]
-            inputs.append(self._own(q, kind.nq, coordinates=True))
-            outputs = [self._row(self.x, 3, self.body), self._row(self.r, turn, self.body)]
+            inputs = [row(self.x, self.parent), row(self.r, self.parent)]
+            inputs.append(entry(q, self.q_at, (kind.nq,)))
+            outputs = [row(self.x, self.body), row(self.r, self.body)]
             if v is not None and twists is not None:
-                inputs += [self._row(twists, motion, self.parent), self._own(v, kind.nv)]
-                outputs.append(self._row(twists, motion, self.body))
+                inputs += [row(twists, self.parent), entry(v, self.v_at, (kind.nv,))]
+                outputs.append(row(twists, self.body))
             if tau is not None and wrenches is not None:
-                inputs += [self._own(tau, kind.nv), self._row(self.inertia, 4, self.body)]
-                outputs += [self._row(wrenches, motion, column, add=True) for column in (self.body, self.parent)]
+                inputs += [entry(tau, self.v_at, (kind.nv,)), row(self.inertia, self.body)]
+                outputs += [row(wrenches, column, add=True) for column in (self.body, self.parent)]
             inputs.append(self.records.part(s.pattern, self.record_at))
             return self.b.case(_outward_block(s, self.space, moving, forced, self.gravity), inputs, outputs)
 
@@ -165,7 +159,7 @@ class Carried:
         self._read_off(q, v, twists, accelerations, output)
 
     def _read_off(self, q: Ref, v: Ref | None, twists: Ref | None, motions: Ref, output: Ref) -> None:
-        turn, motion = self.space.turn, self.space.motion
+        motion = self.space.motion
         self.b.call(lambda: np.zeros(motion), (), [motions.part(motion * self.nb, (motion,))])
         x = self.tree.coordinates
         leading = [i for i in range(self.nb) if not x.follows[i] and self.signatures[i].kind.nv]
@@ -177,14 +171,14 @@ class Carried:
 
         def case(s: Signature) -> Case:
             kind = s.kind
-            inputs = [self._row(self.r, turn, columns[side]) for side in ("parent", "body")]
-            inputs += [self._row(motions, motion, columns[side]) for side in ("parent", "body")]
-            inputs.append(q.part(0, (kind.nq,)).at((1, columns["q_at"])))
+            inputs = [row(self.r, columns[side]) for side in ("parent", "body")]
+            inputs += [row(motions, columns[side]) for side in ("parent", "body")]
+            inputs.append(entry(q, columns["q_at"], (kind.nq,)))
             if v is not None and twists is not None:
-                inputs += [self._row(twists, motion, columns[side]) for side in ("parent", "body")]
-                inputs.append(v.part(0, (kind.nv,)).at((1, columns["v_at"])))
+                inputs += [row(twists, columns[side]) for side in ("parent", "body")]
+                inputs.append(entry(v, columns["v_at"], (kind.nv,)))
             inputs.append(self.records.part(s.pattern, columns["record_at"]))
-            outputs = [output.part(0, (kind.nv,)).at((1, columns["v_at"]))]
+            outputs = [entry(output, columns["v_at"], (kind.nv,))]
             return self.b.case(_back_block(s, self.space, v is not None), inputs, outputs)
 
         self._each(leading, case, "map")
@@ -220,34 +214,34 @@ class _Joint:
 def _outward_block(s: Signature, space: Space, moving: bool, forced: bool, gravity: tuple[float, ...]) -> Block:
     kind = s.kind
 
-    def step(x: Array, r: Array, q: Array, *rest: Array) -> tuple[Array, ...]:
+    def step(x: Array, r: Array, q: Array, *arrays: Array) -> tuple[Array, ...]:
         r = space.axes(r)
-        given = list(rest)
-        joint = _Joint.at(s, q, given.pop())
+        inputs = list(arrays)
+        joint = _Joint.at(s, q, inputs.pop())
         near, far = joint.near, joint.far
         rj = r @ near.rotation.matrix()
         r_own = rj @ far.rotation.matrix()
-        found = [x + r @ near.p + rj @ far.p, space.row(r_own)]
+        outputs = [x + r @ near.p + rj @ far.p, space.row(r_own)]
         if not moving:
-            return tuple(found)
-        w, v = space.whole(given.pop(0)), given.pop(0)
-        ratio = s.numbers(rest[-1])[25]
+            return tuple(outputs)
+        w, v = space.whole(inputs.pop(0)), inputs.pop(0)
+        ratio = s.numbers(arrays[-1])[25]
         relative = joint.twist(v * ratio if s.follows else v)
         turning = near.rotation.outward(w[3:]) + relative[3:]
         speed = w[:3] + r @ cross(w[3:], near.p) + rj @ point_velocity(relative[:3], turning, far.p)
-        own = far.rotation.outward(turning)
-        found.append(space.part(np.concatenate([speed, own])))
+        spin = far.rotation.outward(turning)
+        outputs.append(space.part(np.concatenate([speed, spin])))
         if not forced:
-            return tuple(found)
-        tau, inertia = given
+            return tuple(outputs)
+        tau, inertia = inputs
         mass, moments = inertia[0], inertia[1:]
         push = kind.dual(joint.terms, joint.pitch) @ tau if kind.nv and not s.follows else np.zeros(6)
         force = rj @ push[:3]
         moment = far.outward_wrench(push)[3:]
         back = near.inward(push)
-        pulled = np.concatenate([force + mass * np.array(gravity), moment - cross(own, moments * own)])
-        found += [space.part(pulled), -space.part(np.concatenate([force, back[3:]]))]
-        return tuple(found)
+        pulled = np.concatenate([force + mass * np.array(gravity), moment - cross(spin, moments * spin)])
+        outputs += [space.part(pulled), -space.part(np.concatenate([force, back[3:]]))]
+        return tuple(outputs)
 
     shapes: list[tuple[int, ...]] = [(3,), (space.turn,), (kind.nq,)]
     shapes += [(space.motion,), (kind.nv,)] if moving else []
@@ -259,23 +253,23 @@ def _outward_block(s: Signature, space: Space, moving: bool, forced: bool, gravi
 def _back_block(s: Signature, space: Space, second: bool) -> Block:
     kind = s.kind
 
-    def step(r_up: Array, r_own: Array, up: Array, own: Array, q: Array, *rest: Array) -> Array:
+    def step(r_up: Array, r_own: Array, up: Array, child: Array, q: Array, *arrays: Array) -> Array:
         r_up, r_own = space.axes(r_up), space.axes(r_own)
-        joint = _Joint.at(s, q, rest[-1])
+        joint = _Joint.at(s, q, arrays[-1])
 
         def local(r: Array, row: Array) -> Array:
             motion = space.whole(row)
             return np.concatenate([r.T @ motion[:3], motion[3:]])
 
-        up, own = local(r_up, up), local(r_own, own)
+        up, child = local(r_up, up), local(r_own, child)
         if second:
             # The derivative of a twist in the body's own axes, whose linear part turns with the body.
-            w_up, w_own = local(r_up, rest[0]), local(r_own, rest[1])
+            w_up, w_own = local(r_up, arrays[0]), local(r_own, arrays[1])
             up = np.concatenate([up[:3] - cross(w_up[3:], w_up[:3]), up[3:]])
-            own = np.concatenate([own[:3] - cross(w_own[3:], w_own[:3]), own[3:]])
-        relative = joint.far.inward_twist(own) - joint.near.outward(up)
+            child = np.concatenate([child[:3] - cross(w_own[3:], w_own[:3]), child[3:]])
+        relative = joint.far.inward_twist(child) - joint.near.outward(up)
         if second:
-            v = rest[2]
+            v = arrays[2]
             turned = motion_cross(joint.far.inward_twist(w_own), joint.twist(v))
             relative = relative - turned - kind.subspace_rate(joint.terms, joint.pitch, v)
         dual: Array = kind.dual(joint.terms, joint.pitch).T @ relative

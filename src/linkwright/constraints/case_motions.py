@@ -6,7 +6,7 @@ across a dead centre, a corner of a law, a reason why it stops) is done by `Kine
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,9 @@ from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.march import CaseMarch
 from linkwright.constraints.stops import Stop, tilts
 from linkwright.errors import LinkwrightError
+from linkwright.mechanism.bodies import drawn_at
 from linkwright.mechanism.cases import Cases
-from linkwright.mechanism.description import Start
 from linkwright.mechanism.system import System
-from linkwright.spatial.rotation import euler_parameters_matrix
 
 Rows = NDArray[np.int64]
 
@@ -114,9 +113,7 @@ class CaseKinematics:
         """A case by itself, into its column; why it does not come to its end."""
         d = self.cases.one(row)
         if row in self.starts:
-            q = self.starts[row]
-            r = np.moveaxis(euler_parameters_matrix(q[:, 3:].T), -1, 0)
-            d = replace(d, start=Start(np.ones(d.nb, bool), r, q[:, :3]))
+            d = drawn_at(d, self.starts[row])
         kinematics = Kinematics(d)
         start = None
         if assembly is not None and place is not None:

@@ -10,16 +10,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.constraints import blocks, forms
 from linkwright.constraints.closings import by_follower, closing_constraints
-from linkwright.constraints.equations import Constraint, Equations, joint_sources
+from linkwright.constraints.equations import Constraint, Equations, Source, by_form
 from linkwright.constraints.forms import Form
 from linkwright.constraints.space import PLANAR, SPATIAL, facing, plane
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import Mimic
 from linkwright.mechanism.frames import full_inertia, snapped
 from linkwright.mechanism.tree import Tree
 
@@ -91,10 +89,10 @@ class CentralEquations(Equations):
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree.description)
-        self.tree, given = tree, self.constraints
+        self.tree, original = tree, self.constraints
         rotors = list(self._rotors())
         order = [id(c) for c in closing_constraints(self, tree.topology)]
-        every = (*given, *(c for c, _ in rotors))
+        every = (*original, *(c for c, _ in rotors))
         for normals in (plane(tree), None):
             self.space = SPATIAL if normals is None else PLANAR
             self.masses = Masses(tree.description, self.size, normals)
@@ -103,11 +101,11 @@ class CentralEquations(Equations):
             if rows is not None:
                 break
         assert rows is not None
-        chosen = [k for k, own in enumerate(rows) if own]
+        chosen = [k for k, some in enumerate(rows) if some]
         number = {k: n for n, k in enumerate(chosen)}
         self.constraints = tuple(replace(central[k], form=forms.some(central[k].form, rows[k])) for k in chosen)
-        self.rotors = tuple(Rotor(number[len(given) + k], armature) for k, (_, armature) in enumerate(rotors))
-        at = {id(c): k for k, c in enumerate(given)}
+        self.rotors = tuple(Rotor(number[len(original) + k], armature) for k, (_, armature) in enumerate(rotors))
+        at = {id(c): k for k, c in enumerate(original)}
         #: The constraints besides the tree's, in the order of their multipliers, with all their equations; and for each
         #: of these its number here, or −1.
         self.kept = [central[at[c]] for c in order]
@@ -130,18 +128,13 @@ class CentralEquations(Equations):
         turned = bool(np.any(self.masses.world != np.eye(3)))
         if turned and any(c.form.key.startswith("absolute") for c in constraints):
             return None
-        groups: dict[tuple[Form, tuple[bool, ...]], list[int]] = {}
-        for k, c in enumerate(constraints):
-            groups.setdefault((c.form, tuple(b != GROUND for b in c.bodies)), []).append(k)
-        found: list[tuple[int, ...]] = [()] * len(constraints)
-        for (form, moving), members in groups.items():
-            effective = blocks.effective_rows(
-                form, moving, self.space, np.array([constraints[k].record for k in members])
-            )
-            for k, own in zip(members, effective, strict=True):
-                found[k] = tuple(np.flatnonzero(own).tolist())
+        rows: list[tuple[int, ...]] = [()] * len(constraints)
+        for (form, moving), members in by_form(constraints).items():
+            records = np.array([constraints[k].record for k in members])
+            for k, flags in zip(members, blocks.effective_rows(form, moving, self.space, records), strict=True):
+                rows[k] = tuple(np.flatnonzero(flags).tolist())
         needed = ("driver", "rotor")
-        return None if any(c.group in needed and not own for c, own in zip(constraints, found, strict=True)) else found
+        return None if any(c.group in needed and not some for c, some in zip(constraints, rows, strict=True)) else rows
 
     def _central(self, c: Constraint) -> Constraint:
         record = c.record.copy()
@@ -155,17 +148,12 @@ class CentralEquations(Equations):
         """The form, or one that counts no turns where the tree's coordinates do not tell them."""
         if c.form.key == "screw joint":
             return forms.SCREW_BY_SHIFT
-        m = self.couplings.get(c.name) if c.group == "gear" else None
-        if m is None or not {m.follower, m.leader} <= set(self.tree.topology.loops):
+        if c.group != "gear" or not set(self.tree.topology.loops).issuperset(c.source.joints):
             return c.form
-        kinds = [self.description.kind_of(j) for j in (m.follower, m.leader)]
-        first = by_follower(self.description, (m.follower, m.leader), m.ratio)
-        return forms.gear_near(kinds[0].name, kinds[1].name, first)
-
-    @cached_property
-    def couplings(self) -> dict[str, Mimic]:
-        """The mimics by the names of their constraints."""
-        return {m.name or self.description.joint_names[m.follower]: m for m in self.description.mimics}
+        follower, leader = c.source.joints
+        first = by_follower(self.description, (follower, leader), c.source.gear[0])
+        kinds = (self.description.kind_of(j).name for j in (follower, leader))
+        return forms.gear_near(*kinds, first)
 
     def _rotors(self) -> Iterator[tuple[Constraint, float]]:
         d = self.description
@@ -176,5 +164,4 @@ class CentralEquations(Equations):
                 raise ModelError(f"{text}; add it to the inertia of its body, or ask for form='unrolled'", element=name)
             for k in range(kind.nv):
                 form = forms.coordinate(kind.name, k)
-                rotor = self._constraint(name, "rotor", form, self._joined(j), joint_sources(j))
-                yield rotor, float(d.armature[j])
+                yield self._constraint(name, "rotor", form, Source((j,))), float(d.armature[j])

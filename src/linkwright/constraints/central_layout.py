@@ -6,10 +6,8 @@ from linkwright.base.locks import cached_property
 from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.carried import patterns
 from linkwright.constraints.central import CentralEquations
-from linkwright.constraints.forms import Form
-from linkwright.constraints.recorded import Layout
-
-Key = tuple[Form, tuple[bool, ...], Pattern]
+from linkwright.constraints.equations import by_form
+from linkwright.constraints.recorded import Alike, Layout
 
 
 class CentralLayout(Layout):
@@ -22,20 +20,19 @@ class CentralLayout(Layout):
         super().__init__(equations)
 
     @cached_property
-    def patterns(self) -> list[Pattern]:
-        """For each constraint, which numbers of its record are trivial."""
-        found: list[Pattern] = [()] * len(self.equations.constraints)
-        for members in self.groups.values():
-            chosen = patterns([self.equations.constraints[k].record for k in members])
-            for k, pattern in zip(members, chosen, strict=True):
-                found[k] = pattern
-        return found
+    def alike(self) -> dict[Alike, list[int]]:
+        groups: dict[Alike, list[int]] = {}
+        for (form, moving), members in by_form(self.equations.constraints).items():
+            for k in members:
+                groups.setdefault((form, moving, self.patterns[k]), []).append(k)
+        return groups
 
     @cached_property
-    def alike(self) -> dict[Key, list[int]]:
-        """The constraints that share their code."""
-        found: dict[Key, list[int]] = {}
-        for (form, moving), members in self.groups.items():
-            for k in members:
-                found.setdefault((form, moving, self.patterns[k]), []).append(k)
-        return found
+    def patterns(self) -> list[Pattern]:
+        """For each constraint, which numbers of its record are trivial."""
+        constraints = self.equations.constraints
+        chosen: list[Pattern] = [()] * len(constraints)
+        for members in by_form(constraints).values():
+            for k, pattern in zip(members, patterns([constraints[k].record for k in members]), strict=True):
+                chosen[k] = pattern
+        return chosen

@@ -53,7 +53,7 @@ def counted_at_start(e: Equations, d: Description, q: Floats, t: float) -> Float
         if c.group == "gear":
             places.append(at)
         elif c.group == "joint" and c.form.turns:
-            angles[at] = coordinate(d.joint_names.position("joint", c.name), None)
+            angles[at] = coordinate(c.source.joints[0], None)
     for k in gear_order(d, known):
         m, at = d.mimics[k], places[k]
         if m.follower in known and m.leader not in known and m.ratio != 0.0:

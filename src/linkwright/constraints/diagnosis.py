@@ -111,12 +111,9 @@ class Relaxation:
         self, q: Floats, angles: Floats, hard: Sequence[int], soft: Sequence[int]
     ) -> tuple[Relaxed, Floats, Floats]:
         """What is left at a state; J and Φ in metres."""
-        layout = self.programs.layout
         _, stored, phi, _, angles = self.programs.evaluate(q, angles, self.at, np.zeros((self.e.nb, 6)))
-        j = layout.dense(stored)
         units = self.e.arms(self.e.size)
-        j = j * units[:, None] / self.lengths.reshape(-1)
-        phi = phi * units
+        j, phi = self.programs.layout.by_sizes(stored) * units[:, None], phi * units
         residual = float(np.max(np.abs(phi[hard]), initial=0.0))
         return Relaxed(q, angles, residual, float(np.linalg.norm(phi[soft]))), j, phi
 
@@ -311,7 +308,7 @@ def _gap_in_words(e: Equations, c: Constraint, state: Relaxed) -> str:
     d = e.description
     if c.group != "joint":
         return f"its gap is {state.gap:.3g} m; check its length and its points"
-    j = d.joint_names.position("joint", c.name)
+    j = c.source.joints[0]
     r, p = between(*joint_frames(d, state.q, j))
     kind = d.kind_of(j)
     sides, odd = " and ".join(_side(d, j, side) for side in (0, 1)), _odd_side(d, j, e.size)
@@ -351,7 +348,7 @@ def _odd_joints(e: Equations, constraints: Sequence[Constraint]) -> set[int]:
     """
     d = e.description
     joints = [c for c in constraints if c.group == "joint"]
-    odd = [c for c in joints if any(_odd_side(d, d.joint_names.position("joint", c.name), e.size))]
+    odd = [c for c in joints if any(_odd_side(d, c.source.joints[0], e.size))]
     return {id(c) for c in odd} if len(odd) <= 2 else set()
 
 

@@ -18,12 +18,13 @@ import numpy as np
 from linkwright.base.locks import cached_property
 from linkwright.constraints.pieces import End, Incidence, cut
 from linkwright.constraints.rounds import Item, in_runs, order_in_rounds
+from linkwright.constraints.scans import each, entry, row
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.definite import Limit, Pivoted, swept
 from linkwright.tape.block import Block
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.functions import where
-from linkwright.tape.program import ITEM, Case, Copy, Each, Zero
+from linkwright.tape.program import Case, Copy, Each, Zero
 
 #: A pivot below this part of its row's own size is lost, if the constraints can be met: about the square of an angle
 #: between equations.
@@ -43,11 +44,11 @@ def order(neighbours: Sequence[set[int]]) -> tuple[list[int], list[list[int]]]:
         if done[k] or degree != len(around[k]):
             continue
         done[k] = True
-        rest = around[k]
+        others = around[k]
         sequence.append(k)
-        left.append(sorted(rest))
-        for i in rest:
-            around[i] |= rest
+        left.append(sorted(others))
+        for i in others:
+            around[i] |= others
             around[i] -= {i, k}
             heapq.heappush(heap, (len(around[i]), i))
     return sequence, left
@@ -93,8 +94,8 @@ class Elimination:
         # Block (i, k), i after k in the order, is kept at blocks[i, k]; diagonal blocks too.
         self.blocks: dict[tuple[int, int], int] = {}
         at = 0
-        for k, rest in zip(self.sequence, self.left, strict=True):
-            for i in (k, *rest):
+        for k, others in zip(self.sequence, self.left, strict=True):
+            for i in (k, *others):
                 self.blocks[i, k] = at
                 at += self.sizes[i] * self.sizes[k]
         self.store = at
@@ -189,9 +190,6 @@ class Solver:
         dispatch = self.b.column([number[key] for _, key, _, _ in items]) if len(keys) > 1 else None
         self.b.add(Each(len(items), cases, "outward", dispatch, runs))
 
-    def _block(self, ref: Ref, shape: tuple[int, ...], column: int, add: bool = False) -> Ref:
-        return ref.part(0, shape).at((1, column), add=add)
-
     # -- factors --------------------------------------------------------------------------------------------
     def factor(self) -> None:
         """S = J W⁻¹ Jᵀ, its diagonal enlarged, and S = L D Lᵀ."""
@@ -204,14 +202,14 @@ class Solver:
         ]
         self._scan(diagonal, self._diagonal_case)
         items: list[Item] = []
-        for k, rest, number in zip(plan.sequence, plan.left, plan.rounds, strict=True):
+        for k, others, number in zip(plan.sequence, plan.left, plan.rounds, strict=True):
             key: Key = ("pivot", sizes[k], k >= plan.constraints, k in self._closing)
             items.append((3 * number, key, (plan.blocks[k, k], self._g_at[k], plan.first[k]), k))
-            for i in rest:
+            for i in others:
                 at = plan.blocks[i, k]
                 items.append((3 * number + 1, ("scale", sizes[i], sizes[k]), (at, self._g_at[k], 0), at))
-            for a, i in enumerate(rest):
-                for j in rest[: a + 1]:
+            for a, i in enumerate(others):
+                for j in others[: a + 1]:
                     later, sooner = plan.later(i, j)
                     places = (plan.blocks[later, k], plan.blocks[sooner, k], plan.blocks[later, sooner])
                     key = ("update", sizes[later], sizes[sooner], sizes[k], later == sooner)
@@ -232,11 +230,11 @@ class Solver:
                 order, begins = in_runs([(0, 0, (), row[3]) for row in rows])
                 rows = [rows[k] for k in order]
             first, second, body, to = (self.b.column(column) for column in np.array(rows).T)
-            inputs = [] if one else [self._block(self.jacobian, (m, w), first)]
-            inputs += [] if other or same else [self._block(self.jacobian, (n, w), second)]
-            inputs.append(self.weights.part(0, (w,)).at((w, body)))
+            inputs = [] if one else [entry(self.jacobian, first, (m, w))]
+            inputs += [] if other or same else [entry(self.jacobian, second, (n, w))]
+            inputs.append(row(self.weights, body))
             block = product_block(m, n, w, one, other, share, same)
-            case = self.b.case(block, inputs, [self._block(self.s, (m, n), to, add=True)])
+            case = self.b.case(block, inputs, [entry(self.s, to, (m, n), add=True)])
             runs = None if begins is None else self.b.column(begins)
             self.b.add(Each(len(rows), (case,), "outward", None, runs))
 
@@ -245,14 +243,12 @@ class Solver:
         if not places:
             return
         part = self.b.data(self.b.free_name("compliance"), np.array(list(self.compliance.values())))
-        inputs, output = [part.part(0, (1,)).at((1, ITEM))], self._block(target, (1,), self.b.column(places), add=True)
+        inputs, output = [entry(part)], entry(target, self.b.column(places), (1,), add=True)
         if multipliers is None:
-            block = trace(lambda c: c, [(1,)])[0]
+            each(self.b, len(places), lambda c: c, inputs, [output])
         else:
-            block = trace(lambda c, x: -c * x, [(1,), (1,)])[0]
-            rows = [self.plan.first[k] for k in self.compliance]
-            inputs.append(self._block(multipliers, (1,), self.b.column(rows)))
-        self.b.add(Each(len(places), (self.b.case(block, inputs, [output]),), "map"))
+            inputs.append(entry(multipliers, self.b.column([self.plan.first[k] for k in self.compliance])))
+            each(self.b, len(places), lambda c, x: -c * x, inputs, [output])
 
     def give_way(self, multipliers: Ref, rates: Ref) -> None:
         """rates −= c multipliers."""
@@ -260,39 +256,39 @@ class Solver:
 
     def _diagonal_case(self, key: Key, columns: Sequence[int]) -> Case:
         welds, m = key
-        block = self._block(self.s, (m, m), columns[0])
+        block = entry(self.s, columns[0], (m, m))
         inputs = [block] if welds else [block, self.damping]
-        return self.b.case(diagonal_block(m, welds), inputs, [block, self._block(self.scale, (m,), columns[1])])
+        return self.b.case(diagonal_block(m, welds), inputs, [block, entry(self.scale, columns[1], (m,))])
 
     def _factor_case(self, key: Key, columns: Sequence[int]) -> Case:
         one, two, three = columns
         if key[0] == "pivot":
             m, welds, by_size = key[1:]
-            inputs = [self._block(self.s, (m, m), one), self._block(self.scale, (m,), three), self.tolerance]
+            inputs = [entry(self.s, one, (m, m)), entry(self.scale, three, (m,)), self.tolerance]
             pivots = self._weld_pivots.part(-self.plan.count, (m,)).at((1, three)) if welds else None
-            outputs = [self._block(self.g, (m, m), two), pivots or self._block(self.pivots, (m,), three)]
+            outputs = [entry(self.g, two, (m, m)), pivots or entry(self.pivots, three, (m,))]
             return self.b.case(pivot_block(m, by_size), inputs, outputs)
         if key[0] == "scale":
             m, n = key[1:]
-            inputs = [self._block(self.s, (m, n), one), self._block(self.g, (n, n), two)]
-            return self.b.case(scale_block(m, n), inputs, [self._block(self.l, (m, n), one)])
+            inputs = [entry(self.s, one, (m, n)), entry(self.g, two, (n, n))]
+            return self.b.case(scale_block(m, n), inputs, [entry(self.l, one, (m, n))])
         m, n, k, same = key[1:]
-        inputs = [self._block(self.l, (m, k), one), self._block(self.s, (n, k), two)]
-        return self.b.case(update_block(m, n, k, same), inputs, [self._block(self.s, (m, n), three, add=True)])
+        inputs = [entry(self.l, one, (m, k)), entry(self.s, two, (n, k))]
+        return self.b.case(update_block(m, n, k, same), inputs, [entry(self.s, three, (m, n), add=True)])
 
     # -- solutions ------------------------------------------------------------------------------------------
     def solve(self, rhs: Ref, multipliers: Ref) -> None:
         """multipliers = S⁺ rhs, zero for equations that were left out."""
         plan, sizes = self.plan, self.plan.sizes
-        given = multipliers
+        asked = multipliers
         if self._inside is not None:  # welds are asked for nothing, and what they answer is nobody's business
             multipliers = self._inside
             self.b.add(Zero(multipliers.operand))
         self.b.add(Copy(rhs.operand, multipliers.part(0, (plan.count,)).operand))
         down: list[Item] = []
         divide: list[Item] = []
-        for k, rest, number in zip(plan.sequence, plan.left, plan.rounds, strict=True):
-            for i in rest:
+        for k, others, number in zip(plan.sequence, plan.left, plan.rounds, strict=True):
+            for i in others:
                 places = (plan.blocks[i, k], plan.first[k], plan.first[i])
                 down.append((number, ("down", sizes[i], sizes[k]), places, i))
             divide.append((0, ("divide", sizes[k]), (self._g_at[k], plan.first[k], 0), k))
@@ -300,27 +296,27 @@ class Solver:
         self._scan(down, self._solve_case(multipliers))
         self._scan(divide, self._solve_case(multipliers))
         up: list[Item] = []
-        for k, rest, number in zip(reversed(plan.sequence), reversed(plan.left), reversed(plan.rounds), strict=True):
-            for i in rest:
+        for k, others, number in zip(reversed(plan.sequence), reversed(plan.left), reversed(plan.rounds), strict=True):
+            for i in others:
                 places = (plan.blocks[i, k], plan.first[i], plan.first[k])
                 up.append((-number, ("up", sizes[i], sizes[k]), places, k))
         self._scan(up, self._solve_case(multipliers))
-        if multipliers is not given:
-            self.b.add(Copy(multipliers.part(0, (plan.count,)).operand, given.operand))
+        if multipliers is not asked:
+            self.b.add(Copy(multipliers.part(0, (plan.count,)).operand, asked.operand))
 
     def _solve_case(self, x: Ref) -> Any:
         def case(key: Key, columns: Sequence[int]) -> Case:
             one, two, three = columns
             if key[0] == "divide":
                 m = key[1]
-                part = self._block(x, (m,), two)
-                return self.b.case(times_block(m, m, 1.0), [self._block(self.g, (m, m), one), part], [part])
+                part = entry(x, two, (m,))
+                return self.b.case(times_block(m, m, 1.0), [entry(self.g, one, (m, m)), part], [part])
             m, n = key[1:]
             if key[0] == "down":
-                inputs = [self._block(self.l, (m, n), one), self._block(x, (n,), two)]
-                return self.b.case(times_block(m, n, -1.0), inputs, [self._block(x, (m,), three, add=True)])
-            inputs = [self._block(self.l, (m, n), one), self._block(x, (m,), two)]
-            return self.b.case(transposed_block(m, n, -1.0), inputs, [self._block(x, (n,), three, add=True)])
+                inputs = [entry(self.l, one, (m, n)), entry(x, two, (n,))]
+                return self.b.case(times_block(m, n, -1.0), inputs, [entry(x, three, (m,), add=True)])
+            inputs = [entry(self.l, one, (m, n)), entry(x, two, (m,))]
+            return self.b.case(transposed_block(m, n, -1.0), inputs, [entry(x, three, (n,), add=True)])
 
         return case
 
@@ -335,8 +331,8 @@ class Solver:
         ]
 
         def case(key: Key, columns: Sequence[int]) -> Case:
-            inputs = [self._block(self.jacobian, (key[0], w), columns[0]), self._block(multipliers, key, columns[1])]
-            return self.b.case(transposed_block(key[0], w, 1.0), inputs, [self._block(twists, (w,), columns[2], True)])
+            inputs = [entry(self.jacobian, columns[0], (key[0], w)), entry(multipliers, columns[1], key)]
+            return self.b.case(transposed_block(key[0], w, 1.0), inputs, [entry(twists, columns[2], (w,), add=True)])
 
         self._scan(items, case)
 
@@ -349,8 +345,8 @@ class Solver:
         ]
 
         def case(key: Key, columns: Sequence[int]) -> Case:
-            inputs = [self._block(self.jacobian, (key[0], w), columns[0]), self._block(twists, (w,), columns[1])]
-            return self.b.case(times_block(key[0], w, sign), inputs, [self._block(rates, key, columns[2], True)])
+            inputs = [entry(self.jacobian, columns[0], (key[0], w)), entry(twists, columns[1], (w,))]
+            return self.b.case(times_block(key[0], w, sign), inputs, [entry(rates, columns[2], key, add=True)])
 
         self._scan(items, case)
 
@@ -361,12 +357,12 @@ def product_block(m: int, n: int, width: int, one: int, other: int, share: int, 
     """J W⁻¹ Jᵀ of two parts of J on a piece that has a share of its body; a weld's part is ±1 and not given."""
 
     def product(*arrays: Array) -> Array:
-        given = iter(arrays[:-1])
+        parts = iter(arrays[:-1])
         weight = arrays[-1] * float(share) if share > 1 else arrays[-1]
-        a = one * np.eye(width) if one else next(given)
+        a = one * np.eye(width) if one else next(parts)
         if same:
             return symmetric(a * weight, a)
-        return (a * weight) @ (other * np.eye(width) if other else next(given)).T
+        return (a * weight) @ (other * np.eye(width) if other else next(parts)).T
 
     parts = [(m, width)] * (not one) + [(n, width)] * (not other and not same)
     return trace(product, [*parts, (width,)])[0]

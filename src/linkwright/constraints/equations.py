@@ -25,9 +25,20 @@ from linkwright.spatial.rotation import euler_parameters_matrix
 
 Group = Literal["joint", "tie", "gear", "driver", "rotor"]
 #: Where numbers of a record come from: an array of the description and a row of it, an expression, or as they are.
-Source = tuple[str, int] | Expression | Floats
+Numbers = tuple[str, int] | Expression | Floats
 #: Within this sine two h axes count as parallel: bodies are drawn roughly.
 PARALLEL = 0.02
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a constraint is about: joints (of a gear the follower and the leader), or frames by their names."""
+
+    joints: tuple[int, ...] = ()
+    places: tuple[str, ...] = ()
+    length: Expression | None = None  # of a rod
+    gear: tuple[float, float] = (1.0, 0.0)  # ratio, offset
+    index: int = 0  # of the coordinate that a driver drives
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +50,9 @@ class Constraint:
     form: Form
     bodies: tuple[int, ...]
     record: Floats  # rotation (9) and origin (3) of each frame, then the form's own numbers
+    source: Source
+    numbers: tuple[Numbers, ...]  # where those of the record come from, in their order
     law: Expression | None = None
-    sources: tuple[Source, ...] = ()  # of the record's numbers, in their order
 
     def __str__(self) -> str:
         return f"{self.group} {self.name!r}"
@@ -96,10 +108,10 @@ class Equations:
     @cached_property
     def joint_axes(self) -> list[JointAxes]:
         """Where the axes of joints stand in the records, for each kind of joint."""
-        d = self.description
         by_kind: dict[str, list[int]] = {}
-        for k, j in enumerate(j for j in range(d.nj) if d.kind_of(j).nv < 6):  # in the order of the constraints
-            by_kind.setdefault(d.kind_of(j).name, []).append(k)
+        for k, c in enumerate(self.constraints):
+            if c.group == "joint":  # these come first
+                by_kind.setdefault(self.description.kind_of(c.source.joints[0]).name, []).append(k)
         axes = []
         for kind, places in by_kind.items():
             bodies = np.array([self.constraints[k].bodies for k in places]).T
@@ -158,37 +170,38 @@ class Equations:
         for j in range(d.nj):
             kind = d.kind_of(j)
             if kind.nv < 6:
-                sources = [*joint_sources(j), *([("pitch", j)] if kind.name == "screw" else [])]
-                yield self._constraint(d.joint_names[j], "joint", forms.joint(kind.name), self._joined(j), sources)
+                pitch: list[Numbers] = [("pitch", j)] if kind.name == "screw" else []
+                yield self._constraint(d.joint_names[j], "joint", forms.joint(kind.name), Source((j,)), pitch)
         for k, m in enumerate(d.mimics):
-            a, b = m.follower, m.leader
-            form, bodies = forms.gear(d.kind_of(a).name, d.kind_of(b).name), (*self._joined(a), *self._joined(b))
-            sources = [*joint_sources(a), *joint_sources(b), ("gear", k)]
-            yield self._constraint(m.name or d.joint_names[a], "gear", form, bodies, sources)
+            form = forms.gear(d.kind_of(m.follower).name, d.kind_of(m.leader).name)
+            source = Source((m.follower, m.leader), gear=(m.ratio, m.offset))
+            yield self._constraint(m.name or d.joint_names[m.follower], "gear", form, source, [("gear", k)])
         for tie in d.ties:
             if isinstance(tie, Rod):
-                yield self._at(tie.name, "tie", forms.ROD, (tie.first, tie.second), [tie.length])
+                source = Source(places=(tie.first, tie.second), length=tie.length)
+                yield self._constraint(tie.name, "tie", forms.ROD, source, [tie.length])
             elif isinstance(tie, PointOnLine):
-                yield self._at(tie.name, "tie", forms.POINT_ON_LINE, (tie.line, tie.point))
+                yield self._constraint(tie.name, "tie", forms.POINT_ON_LINE, Source(places=(tie.line, tie.point)))
             else:
-                yield self._at(tie.name, "tie", forms.POINT_ON_PLANE, (tie.plane, tie.point))
+                yield self._constraint(tie.name, "tie", forms.POINT_ON_PLANE, Source(places=(tie.plane, tie.point)))
         for driver in d.drivers:
-            yield self._driver(driver)
+            form, source = self._driven(driver)
+            yield self._constraint(driver.name, "driver", form, source, law=driver.law)
 
-    def _driver(self, driver: Driver) -> Constraint:
+    def _driven(self, driver: Driver) -> tuple[Form, Source]:
+        """The form of a driver, and what it drives."""
         d = self.description
         if driver.kind == "joint":
             j = d.joint_names.position("joint", driver.target)
-            form = forms.coordinate(d.kind_of(j).name, driver.index)
-            return self._constraint(driver.name, "driver", form, self._joined(j), joint_sources(j), driver.law)
+            return forms.coordinate(d.kind_of(j).name, driver.index), Source((j,), index=driver.index)
         if driver.kind == "absolute":
             place, axis = driver.target.rsplit(".", 1)
-            return self._at(driver.name, "driver", forms.absolute("xyz".index(axis)), (place,), law=driver.law)
+            return forms.absolute("xyz".index(axis)), Source(places=(place,))
         assert driver.other is not None
-        ends, form = (driver.target, driver.other), forms.DISTANCE
-        if driver.kind != "distance":
-            form = forms.angle(*driver.axes, about_h=self.drawn_parallel(driver))
-        return self._at(driver.name, "driver", form, ends, law=driver.law)
+        ends = Source(places=(driver.target, driver.other))
+        if driver.kind == "distance":
+            return forms.DISTANCE, ends
+        return forms.angle(*driver.axes, about_h=self.drawn_parallel(driver)), ends
 
     def drawn_parallel(self, driver: Driver) -> bool:
         """Whether the h axes of an angle driver are drawn parallel, and its axes across them."""
@@ -204,37 +217,27 @@ class Equations:
             return r, p
         return self.start_r[body] @ r, self.start_p[body] + self.start_r[body] @ p
 
-    def _joined(self, j: int) -> tuple[int, int]:
-        return int(self.description.parent[j]), int(self.description.child[j])
-
-    def _at(
-        self,
-        name: str,
-        group: Group,
-        form: Form,
-        places: tuple[str, ...],
-        numbers: Sequence[Source] = (),
-        law: Expression | None = None,
-    ) -> Constraint:
-        """The constraint between frames on bodies, by their names."""
-        bodies, sources = [], list[Source]()
-        for place in places:
-            body, k = frame_place(self.description, place)
-            bodies.append(body)
-            sources += [np.eye(3).reshape(-1), np.zeros(3)] if k is None else [("frame_r", k), ("frame_p", k)]
-        return self._constraint(name, group, form, tuple(bodies), [*sources, *numbers], law)
-
     def _constraint(
         self,
         name: str,
         group: Group,
         form: Form,
-        bodies: tuple[int, ...],
-        sources: Sequence[Source],
+        source: Source,
+        more: Sequence[Numbers] = (),
         law: Expression | None = None,
     ) -> Constraint:
-        record = record_numbers(sources, self._array, lambda x: x.evaluate(self.description.parameters))
-        return Constraint(name, group, form, bodies, record, law, tuple(sources))
+        """A constraint of what its source has: frames, and behind these `more` numbers."""
+        d, bodies, numbers = self.description, list[int](), list[Numbers]()
+        for j in source.joints:
+            bodies += int(d.parent[j]), int(d.child[j])
+            numbers += ("ri", j), ("pi", j), ("rj", j), ("pj", j)
+        for place in source.places:
+            body, k = frame_place(d, place)
+            bodies.append(body)
+            numbers += [np.eye(3).reshape(-1), np.zeros(3)] if k is None else [("frame_r", k), ("frame_p", k)]
+        numbers += more
+        record = record_numbers(numbers, self._array, lambda x: x.evaluate(d.parameters))
+        return Constraint(name, group, form, tuple(bodies), record, source, tuple(numbers), law)
 
     @cached_property
     def _array(self) -> Callable[[str], Floats]:
@@ -242,20 +245,15 @@ class Equations:
         return cache(lambda name: np.asarray(getattr(d, name), dtype=np.float64).reshape(len(getattr(d, name)), -1))
 
 
-def joint_sources(j: int) -> list[Source]:
-    """Of the frames of a joint on its two bodies."""
-    return [("ri", j), ("pi", j), ("rj", j), ("pj", j)]
-
-
 def record_numbers(
-    sources: Sequence[Source],
+    numbers: Sequence[Numbers],
     array: Callable[[str], Floats],
     evaluated: Callable[[Expression], Any],
     cases: tuple[int, ...] = (),
 ) -> Floats:
     """(..., numbers): a record, from the description's arrays (..., rows, numbers) by name; `cases` (n,) are first."""
     parts = []
-    for source in sources:
+    for source in numbers:
         if isinstance(source, tuple):
             parts.append(array(source[0])[..., source[1], :])
         elif isinstance(source, Expression):
@@ -263,6 +261,14 @@ def record_numbers(
         else:
             parts.append(np.broadcast_to(source, (*cases, len(source))))
     return np.concatenate(parts, axis=-1)
+
+
+def by_form(constraints: Sequence[Constraint]) -> dict[tuple[Form, tuple[bool, ...]], list[int]]:
+    """The places of constraints by their form and by which of their frames are on moving bodies."""
+    groups: dict[tuple[Form, tuple[bool, ...]], list[int]] = {}
+    for k, c in enumerate(constraints):
+        groups.setdefault((c.form, tuple(body != GROUND for body in c.bodies)), []).append(k)
+    return groups
 
 
 def frame_place(d: Description, name: str) -> tuple[int, int | None]:
@@ -332,9 +338,9 @@ def drawn_rows(
             if there == GROUND or known[there]:
                 continue
             kind = KINDS[d.kind_of(j).name]
-            rest = kind.terms(kind.neutral(), d.pitch[j])
-            turn = np.asarray(kind.rotation(rest).matrix(), float)
-            shift = np.asarray(kind.shift(rest, d.pitch[j]), float)
+            neutral = kind.terms(kind.neutral(), d.pitch[j])
+            turn = np.asarray(kind.rotation(neutral).matrix(), float)
+            shift = np.asarray(kind.shift(neutral, d.pitch[j]), float)
             if outward:
                 rn, pn, rf, pf = ri[:, j], pi[:, j], rj[:, j], pj[:, j]
             else:

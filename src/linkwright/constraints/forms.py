@@ -214,11 +214,11 @@ def gear_near(follower: str, leader: str, by_follower: bool) -> Form:
             KINDS[kind].measures(*between(*frames[2 * k : 2 * k + 2]))[0].shift
             for k, kind in enumerate((follower, leader))
         ]
-        found = [next(measures) if turns else None for turns in turning]
+        turned_by = [next(measures) if turns else None for turns in turning]
         ratio, offset = record
 
         def value(k: int, reference: Any) -> Any:
-            angle = found[k]
+            angle = turned_by[k]
             return shifts[k] if angle is None else near(angle, reference)
 
         if by_follower:

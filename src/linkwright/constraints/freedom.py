@@ -70,18 +70,18 @@ def freedom(
         j = j * e.units.reshape(-1)
         basis, dependent = independent_rows(j, max(DEPENDENT, np.sqrt(10.0 * programs.tolerance)))
         rank = len(basis)
-        rest = np.eye(6 * e.nb) - basis.T @ basis
+        free = np.eye(6 * e.nb) - basis.T @ basis
     else:
         dependent = np.flatnonzero(pivots <= programs.tolerance).tolist()
         rank = e.count - len(dependent)
         known = quick or rank == 6 * e.nb
-        rest = np.zeros((6 * e.nb, 0)) if known else _random_freedom(programs, q, angles, t)
+        free = np.zeros((6 * e.nb, 0)) if known else _random_freedom(programs, q, angles, t)
     equations = [e.equation(row) for row in dependent]
     equations.sort(key=lambda pair: pair[0].group != "driver")
     redundant = [f"{constraint}: {about}" for constraint, about in equations]
     moving: tuple[str, ...] = ()
     if rank < 6 * e.nb:
-        sizes = np.abs(rest).reshape(e.nb, 6, rest.shape[1]).max(axis=(1, 2), initial=0.0)
+        sizes = np.abs(free).reshape(e.nb, 6, free.shape[1]).max(axis=(1, 2), initial=0.0)
         names = e.description.body_names
         moving = tuple(names[int(k)] for k in np.flatnonzero(sizes > 1e-6))
     gone = set(dependent)
@@ -99,13 +99,13 @@ def independent_rows(j: Floats, tolerance: float) -> tuple[Floats, list[int]]:
     for k, row in enumerate(j):
         basis = room[:rank]
         size = sqrt(row @ row)
-        rest = row - basis.T @ (basis @ row)
-        rest = rest - basis.T @ (basis @ rest)
-        left = sqrt(rest @ rest)
+        apart = row - basis.T @ (basis @ row)
+        apart = apart - basis.T @ (basis @ apart)
+        left = sqrt(apart @ apart)
         if size == 0.0 or left <= tolerance * size or rank == j.shape[1]:
             dependent.append(k)
         else:
-            room[rank] = rest / left
+            room[rank] = apart / left
             rank += 1
     return room[:rank], dependent
 
@@ -115,10 +115,10 @@ def _random_freedom(programs: Programs, q: Floats, angles: Floats, t: float) -> 
     e = programs.layout.equations
     lengths = 1.0 / e.units
     rng = np.random.default_rng(0)
-    found = []
+    motions = []
     for _ in range(3):
         motion = rng.normal(size=(e.nb, 6)) / lengths
         for _ in range(2):  # the second time takes away what rounding left
             motion = programs.allowed(q, angles, np.array([t]), motion)
-        found.append((motion * lengths).reshape(-1))
-    return np.stack(found, axis=1)
+        motions.append((motion * lengths).reshape(-1))
+    return np.stack(motions, axis=1)

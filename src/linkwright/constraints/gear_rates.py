@@ -60,10 +60,10 @@ def _hanging(d: Description, topology: Topology) -> dict[int, list[int]]:
     below: dict[int, set[int]] = {}
     bodies, parents = topology.body.tolist(), topology.parent.tolist()
     for i in reversed(range(len(bodies))):
-        own = below.setdefault(i, set())
-        own.add(int(bodies[i]))
+        subtree = below.setdefault(i, set())
+        subtree.add(int(bodies[i]))
         if parents[i] >= 0:
-            below.setdefault(parents[i], set()).update(own)
+            below.setdefault(parents[i], set()).update(subtree)
     crossing = [(int(d.parent[j]), int(d.child[j])) for j in topology.loops]
     return {
         int(j): sorted(below[i])

@@ -12,22 +12,24 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from linkwright.constraints import blocks
+from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.carried import Carried, Records
 from linkwright.constraints.central import CentralEquations
-from linkwright.constraints.central_layout import CentralLayout, Key
+from linkwright.constraints.central_layout import CentralLayout
 from linkwright.constraints.elements import Elements
 from linkwright.constraints.elimination import Solver
-from linkwright.constraints.equations import Constraint
+from linkwright.constraints.equations import by_form
 from linkwright.constraints.forms import Form
 from linkwright.constraints.recorded import Recording
-from linkwright.mechanism.description import GROUND
+from linkwright.constraints.scans import each, entry, row
+from linkwright.constraints.space import Space
 from linkwright.mechanism.elements import laws_of
 from linkwright.mechanism.quantities import quantities
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import Transform
-from linkwright.tape.build import ProgramBuilder, Ref, trace
-from linkwright.tape.program import ITEM, Copy, Each, Program, Zero
+from linkwright.tape.build import ProgramBuilder, Ref
+from linkwright.tape.program import Copy, Program, Zero
 
 #: A pivot below this part of its row's own size is lost. Bodies alone are some 1e5 times as mobile as in their
 #: mechanism, and what rounding leaves of a redundant row, 1e-16 of its size, grows by as much.
@@ -41,6 +43,7 @@ class Inertial(Recording):
 
     layout: CentralLayout
     e: CentralEquations
+    space: Space
 
     def __init__(self, layout: CentralLayout, name: str, inputs: Sequence[tuple[str, tuple[int, ...]]]) -> None:
         self.layout, self.e = layout, layout.equations
@@ -58,8 +61,8 @@ class Inertial(Recording):
         self.numbers = Records(b, "records", [k.record for k in constraints], layout.patterns)
         self.weights = b.data("inverse inertias", e.masses.inverse)
         self.parameters = b.data("parameters", np.array(list(e.description.parameters.values()) or [0.0]))
-        given = self.given.get("tolerance")
-        self.tolerance = b.data("tolerance", np.array([RANK_TOLERANCE])) if given is None else given
+        tolerance = self.given.get("tolerance")
+        self.tolerance = b.data("tolerance", np.array([RANK_TOLERANCE])) if tolerance is None else tolerance
         self.angles = b.temporary("angles", (max(int(e.first_angle[-1]), 1),))
         self.laws = b.temporary("laws", (max(len(constraints), 1), 3))
         self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
@@ -100,15 +103,8 @@ class Inertial(Recording):
                 self._apply(self.given["wrenches"])
         self._turns()
 
-    def _row(self, rows: Ref, column: int, *, add: bool = False) -> Ref:
-        """A body's row of twists, wrenches or the like."""
-        return rows.part(0, (self.width,)).at((self.width, column), add=add)
-
-    def _axes(self, column: int) -> Ref:
-        return self.r.part(0, (self.space.turn,)).at((self.space.turn, column))
-
-    def _apply(self, given: Ref) -> None:
-        """wrenches += those given at the bodies' own frames, a row a position."""
+    def _apply(self, wrenches: Ref) -> None:
+        """Add wrenches at the bodies' own frames, a row a position."""
         b, masses, t = self.b, self.e.masses, self.carried.tree.topology
         frames = np.concatenate([masses.axes.reshape(-1, 9), masses.com], axis=1)[t.body]
 
@@ -116,11 +112,9 @@ class Inertial(Recording):
             central = Transform(General(frame[:9].reshape(3, 3)), frame[9:]).outward_wrench(w)
             return self.space.part(np.concatenate([self.space.axes(r) @ central[:3], central[3:]]))
 
-        row = self.carried.body
-        inputs = [self._axes(row), given.part(0, (6,)).at((6, ITEM))]
-        inputs.append(b.data("body frames", frames).part(0, (12,)).at((12, ITEM)))
-        block = trace(push, [(self.space.turn,), (6,), (12,)])[0]
-        b.add(Each(self.nb, (b.case(block, inputs, [self._row(self.wrenches, row, add=True)]),), "map"))
+        body = self.carried.body
+        inputs = [row(self.r, body), row(wrenches, width=6), row(b.data("body frames", frames))]
+        each(b, self.nb, push, inputs, [row(self.wrenches, body, add=True)])
 
     def _turns(self) -> None:
         """The counted angles of couplings, by the coordinates of their joints."""
@@ -133,55 +127,32 @@ class Inertial(Recording):
         for c in e.constraints:
             if not c.form.turns:
                 continue
-            m = e.couplings[c.name]
-            back = 1.0 / m.ratio if m.ratio else 0.0
-            sides = ((m.follower, m.leader, m.ratio, m.offset), (m.leader, m.follower, back, -m.offset * back))
+            (follower, leader), (ratio, offset) = c.source.joints, c.source.gear
+            back = 1.0 / ratio if ratio else 0.0
+            sides = ((follower, leader, ratio, offset), (leader, follower, back, -offset * back))
             for joint, other, ratio, offset in sides:
                 if not d.kind_of(joint).angles:
                     continue
                 # A joint that closes a loop is taken near to what the other asks of it.
                 known = joint in position
                 i = position[joint if known else other]
-                own = (float(x.ratio[i]), float(x.offset[i]))
+                factor = (float(x.ratio[i]), float(x.offset[i]))
                 places.append(int(x.q_at[i]))
-                factors.append(own if known else (ratio * own[0], ratio * own[1] + offset))
-        b = self.b
-        inputs = [self.coordinates.part(0, (1,)).at((1, b.column(places)))]
-        inputs.append(b.data("turns", np.array(factors)).part(0, (2,)).at((2, ITEM)))
-        block = trace(lambda q, row: q * row[0] + row[1], [(1,), (2,)])[0]
-        outputs = [self.angles.part(0, (1,)).at((1, ITEM))]
-        b.add(Each(len(places), (b.case(block, inputs, outputs),), "map"))
+                factors.append(factor if known else (ratio * factor[0], ratio * factor[1] + offset))
+        inputs = [entry(self.coordinates, self.b.column(places)), row(self.b.data("turns", np.array(factors)))]
+        each(self.b, len(places), lambda q, number: q * number[0] + number[1], inputs, [entry(self.angles)])
 
     # -- constraints ------------------------------------------------------------------------------------------
-    def _given_to(self, key: Key, members: list[int]) -> list[Ref]:
-        form, moving, pattern = key
-        inputs: list[Ref] = []
-        for side, moves in enumerate(moving):
-            if moves:
-                body = self._rows(members, side)
-                inputs += [self.q.part(0, (3,)).at((3, body)), self._axes(body)]
-        inputs.append(self.numbers.part(pattern, self.b.column([self.numbers.at[k] for k in members])))
-        if form.turns:
-            inputs.append(self._angles(form, members, self.angles))
-        if form.driven:
-            inputs.append(self.laws.part(0, (1,)).at((3, self.b.column(members))))
-        return inputs
+    def _record(self, form: Form, pattern: Pattern | None, members: list[int]) -> Ref:
+        assert pattern is not None
+        return self.numbers.part(pattern, self.b.column([self.numbers.at[k] for k in members]))
 
     def constrain(self, *, factors: bool = True) -> None:
         """Laws, Φ and J, and the factors of J M⁻¹Jᵀ."""
         if any(c.form.driven for c in self.e.constraints):
             self.b.add(Zero(self.laws.operand))
         self.evaluate_laws()
-        self.b.add(Zero(self.jacobian.operand))
-        for key, members in self.layout.alike.items():
-            form, moving, pattern = key
-            m, row = form.size, self.b.column([int(self.e.first[k]) for k in members])
-            outputs = [self.phi.part(0, (m,)).at((1, row))]
-            outputs += [
-                self.jacobian.part(0, (m, self.width)).at((1, at), add=True) for _, at in self._sides(members, moving)
-            ]
-            block = blocks.equations_block(form, moving, self.space, pattern)
-            self.b.add(Each(len(members), (self.b.case(block, self._given_to(key, members), outputs),), "map"))
+        self.equations(self.q, self.phi)
         if factors:
             self.solver.factor()
 
@@ -195,31 +166,11 @@ class Inertial(Recording):
             return
         numbers = [(float(x.ratio[i]), float(x.offset[i])) for _, i, _ in chosen]
         at, law = [int(x.q_at[i]) + n for _, i, n in chosen], [k for k, _, _ in chosen]
-        row = [int(e.first[k]) for k in law]
         b = self.b
-        inputs = [self.coordinates.part(0, (1,)).at((1, b.column(at))), self.laws.part(0, (1,)).at((3, b.column(law)))]
-        inputs.append(b.data("driven", np.array(numbers)).part(0, (2,)).at((2, ITEM)))
-        block = trace(lambda q, f, row: q * row[0] + row[1] - f, [(1,), (1,), (2,)])[0]
-        outputs = [self.phi.part(0, (1,)).at((1, b.column(row)))]
-        b.add(Each(len(chosen), (b.case(block, inputs, outputs),), "map"))
-
-    def velocity_products(self, output: Ref) -> None:
-        """output = J̇ v."""
-        for key, members in self.layout.alike.items():
-            form, moving, pattern = key
-            row = self.b.column([int(self.e.first[k]) for k in members])
-            inputs = self._given_to(key, members)
-            inputs += [self._row(self.twists, body) for body, _ in self._sides(members, moving)]
-            block = blocks.bias_block(form, moving, self.space, pattern)
-            outputs = [output.part(0, (form.size,)).at((1, row))]
-            self.b.add(Each(len(members), (self.b.case(block, inputs, outputs),), "map"))
-
-    def rows(self, function: Callable[..., Array], inputs: list[Ref], output: Ref) -> None:
-        """A function of single numbers, for every equation."""
-        if self.m:
-            block = trace(function, [(1,)] * len(inputs))[0]
-            parts = [ref.part(0, (1,)).at((1, ITEM)) for ref in (*inputs, output)]
-            self.b.add(Each(self.m, (self.b.case(block, parts[:-1], parts[-1:]),), "map"))
+        inputs = [entry(self.coordinates, b.column(at)), self._law(b.column(law), 0)]
+        inputs.append(row(b.data("driven", np.array(numbers))))
+        outputs = [entry(self.phi, self._first(law))]
+        each(b, len(chosen), lambda q, f, number: q * number[0] + number[1] - f, inputs, outputs)
 
     # -- the answer -------------------------------------------------------------------------------------------
     def _move(self, first: bool) -> None:
@@ -229,12 +180,10 @@ class Inertial(Recording):
         if not first and masses.added.any():
             parts += [self.b.data(self.b.free_name("added"), masses.added), self.before]
 
-        def motion(f: Array, w: Array, *rest: Array) -> Array:
-            return (f + rest[0] * rest[1]) * w if rest else f * w
+        def motion(f: Array, w: Array, *light: Array) -> Array:
+            return (f + light[0] * light[1]) * w if light else f * w
 
-        block = trace(motion, [(self.width,)] * len(parts))[0]
-        rows = [self._row(ref, ITEM) for ref in (*parts, self.motion)]
-        self.b.add(Each(self.nb, (self.b.case(block, rows[:-1], rows[-1:]),), "map"))
+        self.each_body(motion, parts, [self.motion])
 
     def solve(self) -> None:
         """multipliers and motion of M a = wrenches + Jᵀλ, J a = rhs; the wrenches then have Jᵀλ in them."""
@@ -250,7 +199,7 @@ class Inertial(Recording):
             self.solver.push(self.motion, self.rest, -1.0)
             self.solver.give_way(self.multipliers, self.rest)
             self.solver.solve(self.rest, self.change)
-            self.rows(lambda x, y: x + y, [self.multipliers, self.change], self.multipliers)
+            self.each_equation(lambda x, y: x + y, [self.multipliers, self.change], self.multipliers)
             self.solver.pull(self.change, self.wrenches, clear=False)
             self._move(first=False)
             if light:
@@ -263,17 +212,14 @@ class Inertial(Recording):
         """A function of numbers of the constraints besides the tree, from these places to those."""
         (read, rows), (write, places) = source, to
         if rows:
-            block = trace(function, [(1,)])[0]
-            inputs, outputs = (
-                [ref.part(0, (1,)).at((1, self.b.column(x)))] for ref, x in ((read, rows), (write, places))
-            )
-            self.b.add(Each(len(rows), (self.b.case(block, inputs, outputs),), "map"))
+            inputs, outputs = ([entry(ref, self.b.column(x))] for ref, x in ((read, rows), (write, places)))
+            each(self.b, len(rows), function, inputs, outputs)
 
     @property
     def _places(self) -> tuple[list[int], list[int]]:
         """The equations of the constraints besides the tree that are solved, here and among all of them."""
-        found = [(row, place) for place, row in enumerate(self.e.kept_rows) if row >= 0]
-        return [row for row, _ in found], [place for _, place in found]
+        pairs = [(row, place) for place, row in enumerate(self.e.kept_rows) if row >= 0]
+        return [row for row, _ in pairs], [place for _, place in pairs]
 
     def select(self, source: Ref, output: Ref) -> None:
         """output = the numbers of the constraints besides the tree, 0 for equations across the plane."""
@@ -289,26 +235,22 @@ class Inertial(Recording):
 
     def across(self, output: Ref) -> None:
         """Φ of the constraints besides the tree that have equations across the plane, which nothing can change."""
-        first = 0
-        groups: dict[tuple[Form, tuple[bool, ...]], list[tuple[Constraint, int]]] = {}
-        for c in self.e.kept:
-            if -1 in self.e.kept_rows[first : first + c.form.size]:
-                groups.setdefault((c.form, tuple(body != GROUND for body in c.bodies)), []).append((c, first))
-            first += c.form.size
+        first = np.cumsum([0, *(c.form.size for c in self.e.kept)]).tolist()
+        chosen = [
+            (c, at) for c, at in zip(self.e.kept, first, strict=False) if -1 in self.e.kept_rows[at : at + c.form.size]
+        ]
         b = self.b
-        for (form, moving), members in groups.items():
+        for (form, moving), places in by_form([c for c, _ in chosen]).items():
+            members = [chosen[k] for k in places]
             inputs: list[Ref] = []
             for side, moves in enumerate(moving):
                 if moves:
-                    body = b.column([c.bodies[side] for c, _ in members])
-                    inputs += [self.q.part(0, (3,)).at((3, body)), self._axes(body)]
+                    inputs += self._body(self.q, b.column([c.bodies[side] for c, _ in members]))
             records = np.array([c.record for c, _ in members])
-            inputs.append(
-                b.data(b.free_name("across"), records).part(0, records.shape[1:]).at((records.shape[1], ITEM))
-            )
+            inputs.append(row(b.data(b.free_name("across"), records)))
             block = blocks.value_block(form, moving, self.space, (None,) * records.shape[1])
-            outputs = [output.part(0, (form.size,)).at((1, b.column([at for _, at in members])))]
-            b.add(Each(len(members), (b.case(block, inputs, outputs),), "map"))
+            outputs = [entry(output, b.column([at for _, at in members]), (form.size,))]
+            each(b, len(members), block, inputs, outputs)
 
 
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
@@ -320,8 +262,8 @@ def forward_dynamics(layout: CentralLayout, inputs: Inputs, *, forces: bool = Fa
     output = w.b.output("lambda" if forces else "a", (len(w.e.kept_rows),) if forces else w.given["v"].shape)
     w.place(moving=True, forced=True)
     w.constrain()
-    w.velocity_products(w.phi)
-    w.rows(lambda x: -x, [w.phi], w.rhs)
+    w.bias(w.q, w.twists, w.phi)
+    w.each_equation(lambda x: -x, [w.phi], w.rhs)
     w.law_rates(2, w.rhs)
     w.solve()
     if forces:
@@ -351,13 +293,12 @@ def settling(layout: CentralLayout, inputs: Inputs) -> Program:
     rate = w.b.output("rate", (len(w.e.kept_rows),))
     w.place(moving=True)
     w.constrain()
-    found = w.phi
-    w.b.add(Zero(found.operand))
-    w.law_rates(1, found)
-    w.rows(lambda x: -x, [found], found)
-    w.solver.push(w.twists, found, 1.0)
-    w.select(found, rate)
-    return _least(w, found, dv)
+    w.b.add(Zero(w.phi.operand))
+    w.law_rates(1, w.phi)
+    w.each_equation(lambda x: -x, [w.phi], w.phi)
+    w.solver.push(w.twists, w.phi, 1.0)
+    w.select(w.phi, rate)
+    return _least(w, w.phi, dv)
 
 
 def jacobian(layout: CentralLayout, inputs: Inputs) -> Program:

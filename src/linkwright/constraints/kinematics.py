@@ -227,8 +227,8 @@ def freedom_of(description: Description) -> FreedomReport:
 
 def _shortened(motion: Motion, points: int, stop: Stop) -> Motion:
     """The first points of a motion, and why it ends there."""
-    kept = {name: getattr(motion, name)[:points] for name in ("times", "q", "v", "a", "iterations")}
-    return replace(motion, **kept, stop=stop)
+    arrays = {name: getattr(motion, name)[:points] for name in ("times", "q", "v", "a", "iterations")}
+    return replace(motion, **arrays, stop=stop)
 
 
 class _Record:
@@ -254,5 +254,5 @@ class _Record:
 
     def motion(self, stop: Stop | None, notes: tuple[str, ...], *work: int) -> Motion:
         n = self.n
-        kept = (self.times[:n], self.q[:n], self.v[:n], self.a[:n], self.iterations[:n])
-        return Motion(*kept, stop, notes, *work)
+        arrays = (self.times[:n], self.q[:n], self.v[:n], self.a[:n], self.iterations[:n])
+        return Motion(*arrays, stop, notes, *work)

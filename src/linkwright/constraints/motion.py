@@ -213,8 +213,8 @@ class Stepper(Acceptance):
 
     def holds(self, state: State) -> bool:
         """Whether the constraints hold at an interpolated state."""
-        e, rest = self.programs.layout.equations, np.zeros_like(state.v)
-        phi = self.programs.evaluate(state.q, state.angles, np.array([state.t]), rest)[2]
+        e, still = self.programs.layout.equations, np.zeros_like(state.v)
+        phi = self.programs.evaluate(state.q, state.angles, np.array([state.t]), still)[2]
         residual = float(np.max(np.abs(phi) * e.arms(e.size), initial=0.0))
         return bool(residual <= max(INTERPOLATED * e.size, self.tolerance))
 
@@ -223,13 +223,11 @@ class Stepper(Acceptance):
 
         Redundant equations may take each other's place: then pivots vanish, and the rank does not fall.
         """
-        e, layout = self.programs.layout.equations, self.programs.layout
+        e = self.programs.layout.equations
         if e.count * 6 * e.nb > DENSE:
             return True
         stored = self.programs.evaluate(state.q, state.angles, np.array([state.t]), np.zeros_like(state.v))[1]
-        j = layout.dense(stored)
-        j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
-        sizes = np.linalg.svd(j, compute_uv=False)
+        sizes = np.linalg.svd(self.programs.layout.by_sizes(stored), compute_uv=False)
         return bool(sizes[e.count - self.lost - 1] < 1e-3 * sizes[0])
 
     def distance(self, one: State, other: State) -> float:

@@ -54,15 +54,15 @@ def cut(constraints: int, incidences: Sequence[Incidence], whole: bool) -> tuple
     held = dict.fromkeys(pieces, 0)
     ends = []
     for x in incidences:
-        own = pieces.get(x.body, [x.body])
-        piece = own[held[x.body] // FEW] if x.body in held else x.body
+        parts = pieces.get(x.body, [x.body])
+        piece = parts[held[x.body] // FEW] if x.body in held else x.body
         if x.body in held:
             held[x.body] += 1
-        ends.append(End(x.constraint, x.body, x.at, piece, len(own)))
+        ends.append(End(x.constraint, x.body, x.at, piece, len(parts)))
     welds = 0
-    for body, own in pieces.items():
-        for pair in pairwise(own):
+    for body, parts in pieces.items():
+        for pair in pairwise(parts):
             signs = zip(pair, (1, -1), strict=True)
-            ends += [End(constraints + welds, body, 0, piece, len(own), sign) for piece, sign in signs]
+            ends += [End(constraints + welds, body, 0, piece, len(parts), sign) for piece, sign in signs]
             welds += 1
     return ends, welds

@@ -151,9 +151,9 @@ class PivotingStepper(Stepper):
 
     def _newton(self, q: Floats, angles: Floats, t: float, columns: Ints) -> tuple[Floats, int]:
         """The position at a time with all but some columns held, and the iterations it took."""
-        rest, (correction, missed) = np.zeros((self.e.nb, 6)), self.programs.numbers["newton"]
+        still, (correction, missed) = np.zeros((self.e.nb, 6)), self.programs.numbers["newton"]
         for done in range(1, ITERATIONS + 1):
-            phi, matrix, *_ = self._equations(q, angles, t, rest)
+            phi, matrix, *_ = self._equations(q, angles, t, still)
             change = self._solved(matrix, -phi, columns).reshape(q.shape)
             q = q + change
             far = np.max(np.abs(change) / self._lengths, initial=0.0) >= correction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,13 @@ from linkwright.constraints.recorded import (
     state_rates,
     unit,
 )
+from linkwright.constraints.scans import each, entry, row
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.program_cache import kernel
 from linkwright.spatial.algebra import Array
-from linkwright.tape.build import Ref, trace
+from linkwright.tape.build import Ref
 from linkwright.tape.functions import absolute, maximum, minimum, where
-from linkwright.tape.program import ITEM, Copy, Each, Loop, Program, Zero
+from linkwright.tape.program import Copy, Loop, Program, Zero
 
 #: What a step tells of itself, in the order of its output `summary`.
 SUMMARY = (
@@ -70,6 +71,7 @@ def evaluation(layout: Layout) -> Program:
     phi, bias = w.b.output("phi", (w.m,)), w.b.output("bias", (w.m,))
     angles = w.b.output("angles_there", w.angles.shape)
     w.evaluate_laws()
+    w.axes(w.q)
     w.equations(w.q, phi)
     w.bias(w.q, v, bias)
     w.count_turns(w.q, angles)
@@ -88,10 +90,11 @@ def correction(layout: Layout) -> Program:
     delta = w.b.output("delta", (w.nb, 6))
     algebra = _Algebra(w, damping)
     w.evaluate_laws()
+    w.axes(w.q)
     w.equations(w.q, phi)
     algebra.solver.factor()
     algebra.newton(phi, delta)
-    w.each_body(moved, [(w.q, 7), (delta, 6)], [(changed, 7)])
+    w.each_body(moved, [w.q, delta], [changed])
     w.b.make_output(algebra.solver.pivots, "pivots")
     return w.b.build()
 
@@ -102,11 +105,12 @@ def allowance(layout: Layout) -> Program:
     motion, allowed = w.b.input("motion", (w.nb, 6)), w.b.output("allowed", (w.nb, 6))
     x = _Algebra(w, w.b.data("damping", np.zeros(1)))
     w.evaluate_laws()
+    w.axes(w.q)
     w.equations(w.q, x.rest)
     x.solver.factor()
     x.forbidden(motion)
-    parts = [(motion, 6), (x.pulled, 6), (w.weights, 6)]
-    w.each_body(lambda d, z, weight: d - z * weight, parts, [(allowed, 6)])
+    parts = [motion, x.pulled, w.weights]
+    w.each_body(lambda d, z, weight: d - z * weight, parts, [allowed])
     return w.b.build()
 
 
@@ -130,17 +134,10 @@ class _Algebra:
         self.pulled = b.temporary("pulled", (nb, 6))
         self.lam = b.temporary("lambda", (m,))
 
-    def rows(self, function: Callable[..., Array], inputs: list[Ref], output: Ref) -> None:
-        """A function of single numbers, for every equation."""
-        if self.w.m:
-            block = trace(function, [(1,)] * len(inputs))[0]
-            parts = [ref.part(0, (1,)).at((1, ITEM)) for ref in (*inputs, output)]
-            self.w.b.add(Each(self.w.m, (self.w.b.case(block, parts[:-1], parts[-1:]),), "map"))
-
     def weigh(self, output: Ref) -> None:
         """output = W⁻¹ pulled."""
         w = self.w
-        w.each_body(lambda z, weight: z * weight, [(self.pulled, 6), (w.weights, 6)], [(output, 6)])
+        w.each_body(lambda z, weight: z * weight, [self.pulled, w.weights], [output])
 
     def forbidden(self, motion: Ref) -> None:
         """pulled = W J⁺J motion."""
@@ -151,7 +148,7 @@ class _Algebra:
 
     def newton(self, phi: Ref, delta: Ref) -> None:
         """delta = −J⁺ Φ."""
-        self.rows(lambda x: -x, [phi], self.rhs)
+        self.w.each_equation(lambda x: -x, [phi], self.rhs)
         self.solver.solve(self.rhs, self.lam)
         self.solver.pull(self.lam, self.pulled)
         self.weigh(delta)
@@ -165,7 +162,7 @@ class _Algebra:
         w.b.add(Copy(self.rhs.operand, self.rest.operand))
         self.solver.push(result, self.rest, -1.0)
         self.solver.solve(self.rest, self.change)
-        self.rows(lambda x, y: x + y, [multipliers, self.change], multipliers)
+        self.w.each_equation(lambda x, y: x + y, [multipliers, self.change], multipliers)
         self.solver.pull(multipliers, self.pulled)
         self.weigh(result)
 
@@ -212,24 +209,18 @@ class _Step:
             rate, second = state_rates(q, v, a)
             return unit(q + h[0] * (rate + (0.5 * h[0]) * second))
 
-        self._each(ahead, [(self.w.q, 7), (self.v0, 6), (self.a0, 6)], [(self.predicted, 7)])
-
-    def _each(self, function: Any, inputs: list[tuple[Ref, int]], outputs: list[tuple[Ref, int]]) -> None:
-        """A function of a body's rows and h."""
-        w = self.w
-        block = trace(function, [*[(width,) for _, width in inputs], (1,)])[0]
-        rows = [[ref.part(0, (width,)).at((width, ITEM)) for ref, width in side] for side in (inputs, outputs)]
-        w.b.add(Each(w.nb, (w.b.case(block, [*rows[0], self.h], rows[1]),), "map"))
+        self.w.each_body(ahead, [self.w.q, self.v0, self.a0], [self.predicted], self.h)
 
     def _find(self, guess: Ref) -> None:
         """Position by Newton's method from a guess; then velocity and acceleration."""
         w, b = self.w, self.w.b
         b.add(Copy(guess.operand, self.q.operand))
         outside = w.nested()
+        w.axes(self.q)
         w.equations(self.q, self.phi)
         self.algebra.solver.factor()
         self.algebra.newton(self.phi, self.delta)
-        w.each_body(moved, [(self.q, 7), (self.delta, 6)], [(self.next, 7)])
+        w.each_body(moved, [self.q, self.delta], [self.next])
         self._largest_part(self.delta, self.size)
         w.largest(self.phi, self.missed)
 
@@ -247,6 +238,7 @@ class _Step:
     def _rates(self) -> None:
         """v = −J⁺Φ_t and its derivative at the position found."""
         w, b, x = self.w, self.w.b, self.algebra
+        w.axes(self.q)
         w.equations(self.q, self.phi)
         x.solver.factor()
         b.add(Zero(x.rhs.operand))
@@ -254,17 +246,17 @@ class _Step:
         x.least(self.lambda_v, self.v)
         w.largest(x.rest, self._figure("rate_residual"))
         w.bias(self.q, self.v, self.bias)
-        x.rows(lambda y: -y, [self.bias], x.rhs)
+        w.each_equation(lambda y: -y, [self.bias], x.rhs)
         w.law_rates(2, x.rhs)
         if not self.free:
             x.least(self.lambda_a, self.a)
             return
         # v = W⁻¹Jᵀλ holds at all times, so that its derivative has a part W⁻¹J̇ᵀλ.
         w.lift(self.q, self.v, self.lambda_v, self.lifted)
-        w.each_body(lambda z, weight: z * weight, [(self.lifted, 6), (w.weights, 6)], [(self.lifted, 6)])
+        w.each_body(lambda z, weight: z * weight, [self.lifted, w.weights], [self.lifted])
         x.solver.push(self.lifted, x.rhs, -1.0)
         x.least(self.lambda_a, self.a)
-        w.each_body(lambda y, z: y + z, [(self.a, 6), (self.lifted, 6)], [(self.a, 6)])
+        w.each_body(lambda y, z: y + z, [self.a, self.lifted], [self.a])
 
     def _settle(self) -> None:
         """Rounds of `_find`, until the free part of the motion is the integral of its velocity."""
@@ -276,9 +268,9 @@ class _Step:
         self._miss()
         x = self.algebra
         x.forbidden(self.delta)
-        bound = [(self.delta, 6), (x.pulled, 6), (w.weights, 6)]
-        w.each_body(lambda d, z, weight: d - z * weight, bound, [(self.delta, 6)])
-        w.each_body(moved, [(self.q, 7), (self.delta, 6)], [(self.next_aim, 7)])
+        bound = [self.delta, x.pulled, w.weights]
+        w.each_body(lambda d, z, weight: d - z * weight, bound, [self.delta])
+        w.each_body(moved, [self.q, self.delta], [self.next_aim])
         self._largest_part(self.delta, self.size)
         b.call(lambda s: np.array([where(s[0] < SETTLED, 1.0, 0.0)]), [self.size], [self.done])
         b.call(lambda n: n + 1.0, [self._figure("rounds")], [self._figure("rounds")])
@@ -298,8 +290,8 @@ class _Step:
             r1, s1 = (np.concatenate([x[:3], sign * x[3:]]) for x in (r1, s1))
             return shift_between(q, unit(q0 + (0.5 * h[0]) * (r0 + r1 + (h[0] / 6.0) * (s0 - s1))))
 
-        states = [(self.w.q, 7), (self.v0, 6), (self.a0, 6), (self.q, 7), (self.v, 6), (self.a, 6)]
-        self._each(missed, states, [(self.delta, 6)])
+        states = [self.w.q, self.v0, self.a0, self.q, self.v, self.a]
+        self.w.each_body(missed, states, [self.delta], self.h)
 
     def _largest_part(self, shifts: Ref, into: Ref) -> None:
         """The largest shift or turn, shifts as parts of the bodies' sizes."""
@@ -311,23 +303,21 @@ class _Step:
                 most = maximum(most, absolute(d[k : k + 1] / length if k < 3 else d[k : k + 1]))
             return most
 
-        block = trace(larger, [(1,), (6,), (1,)])[0]
-        inputs = [into, shifts.part(0, (6,)).at((6, ITEM)), w.lengths.part(0, (1,)).at((1, ITEM))]
-        w.b.add(Each(w.nb, (w.b.case(block, inputs, [into]),), "outward"))
+        each(w.b, w.nb, larger, [into, row(shifts), entry(w.lengths)], [into], "outward")
 
     def _tell(self) -> None:
         """The rest of the summary."""
         w, b = self.w, self.w.b
         w.largest(self.phi, self._figure("residual"))
-        w.each_body(shift_between, [(self.predicted, 7), (self.q, 7)], [(self.delta, 6)])
+        w.each_body(shift_between, [self.predicted, self.q], [self.delta])
         self._largest_part(self.delta, self._figure("jump"))
-        w.each_body(shift_between, [(w.q, 7), (self.predicted, 7)], [(self.delta, 6)])
+        w.each_body(shift_between, [w.q, self.predicted], [self.delta])
         self._largest_part(self.delta, self._figure("travelled"))
 
         def mismatch(v0: Array, a0: Array, v: Array, a: Array, h: Array) -> Array:
             return v - v0 - (0.5 * h[0]) * (a0 + a)
 
-        self._each(mismatch, [(self.v0, 6), (self.a0, 6), (self.v, 6), (self.a, 6)], [(self.delta, 6)])
+        w.each_body(mismatch, [self.v0, self.a0, self.v, self.a], [self.delta], self.h)
         self._largest_part(self.delta, self._figure("mismatch"))
         self._miss()
         self._largest_part(self.delta, self._figure("drift"))
@@ -336,7 +326,7 @@ class _Step:
             angles = [h[0] * maximum(absolute(x), absolute(y)) for x, y in zip(v0[3:], v[3:], strict=True)]
             return np.array([0.0 * h[0]] * 3 + angles)
 
-        self._each(turned, [(self.v0, 6), (self.v, 6)], [(self.delta, 6)])
+        w.each_body(turned, [self.v0, self.v], [self.delta], self.h)
         self._largest_part(self.delta, self._figure("turned"))
         self._largest_part(self.v0, self.size)
         self._largest_part(self.v, self._figure("speed"))
@@ -351,16 +341,15 @@ class _Step:
         if not w.m:
             return
 
-        def told(small: Array, number: Array, pivot: Array, tolerance: Array) -> tuple[Array, Array]:
+        def counted(small: Array, number: Array, pivot: Array, tolerance: Array) -> tuple[Array, Array]:
             gone = pivot[0] <= tolerance[0]
             return (
                 np.array([minimum(small[0], where(gone, 1.0, pivot[0]))]),
                 np.array([number[0] + where(gone, 1.0, 0.0)]),
             )
 
-        block = trace(told, [(1,)] * 4)[0]
-        pivot = self.algebra.solver.pivots.part(0, (1,)).at((1, ITEM))
-        b.add(Each(w.m, (b.case(block, [smallest, lost, pivot, w.tolerance], [smallest, lost]),), "outward"))
+        inputs = [smallest, lost, entry(self.algebra.solver.pivots), w.tolerance]
+        each(b, w.m, counted, inputs, [smallest, lost], "outward")
 
 
 class Programs:
@@ -412,13 +401,13 @@ class Programs:
         """The program of a step in time; for one with freedom left, of the least-norm motion."""
         return self.kernel(f"step {free}", lambda layout: step(layout, free))
 
-    def _named(self, program: Kernel, **given: Floats) -> dict[str, Floats]:
+    def _named(self, program: Kernel, **inputs: Floats) -> dict[str, Floats]:
         """The outputs of a program by their names."""
-        return named(program, {**self.numbers, **given})
+        return named(program, {**self.numbers, **inputs})
 
 
-def named(program: Kernel, given: Mapping[str, Floats]) -> dict[str, Floats]:
+def named(program: Kernel, inputs: Mapping[str, Floats]) -> dict[str, Floats]:
     """The outputs of a program by their names, from inputs by theirs."""
-    found = program(*(given[b.name] for b in program.inputs))
-    results = found if isinstance(found, tuple) else (found,)
+    outputs = program(*(inputs[b.name] for b in program.inputs))
+    results = outputs if isinstance(outputs, tuple) else (outputs,)
     return dict(zip((b.name for b in program.outputs), results, strict=True))

@@ -36,12 +36,12 @@ class Reactions:
         angles = counted_angles(e, repeat(e.description), states, times.tolist())
         still = np.zeros((count, e.nb, 6))
         _, jacobian, _, _, _ = self.programs.evaluate(states, angles, times[:, None].copy(), still)
-        found = np.empty((count, e.count))
+        multipliers = np.empty((count, e.count))
         at_once = max(1, AT_ONCE // max(6 * e.nb * e.count, 1))
         for first in range(0, count, at_once):
             some = slice(first, first + at_once)
-            found[some] = self._least(states[some], jacobian[some], wanted[some])
-        return found, jacobian
+            multipliers[some] = self._least(states[some], jacobian[some], wanted[some])
+        return multipliers, jacobian
 
     def wrench(self, k: int, multipliers: Floats, jacobian: Floats, body: int) -> Floats:
         """The wrenches (T, 6) of constraint k on one of its bodies, at the body's origin in ground's axes."""
@@ -64,19 +64,19 @@ class Reactions:
         rows_at, bodies = layout.entries
         if e.count * 6 * e.nb > DENSE:
             rows = zip(layout.parts(jacobian) * units[bodies], right, strict=True)
-            found = np.stack([self._by_iteration(j, w, [r[n] for r in inverse]) for n, (j, w) in enumerate(rows)])
+            multipliers = np.stack([self._by_iteration(j, w, [r[n] for r in inverse]) for n, (j, w) in enumerate(rows)])
         else:
             whole = np.zeros((len(states), e.count, e.nb, 6))
             whole[:, rows_at, bodies] = layout.parts(jacobian) * units[bodies]
             j = whole.reshape(len(states), e.count, -1)
             for k, r in enumerate(inverse):
-                own = slice(int(e.first[k]), int(e.first[k + 1]))
-                j[:, own] = np.swapaxes(r, 1, 2) @ j[:, own]
-            found = np.einsum("tmk,tk->tm", np.linalg.pinv(np.swapaxes(j, 1, 2), rcond=1e-11), right)
+                columns = slice(int(e.first[k]), int(e.first[k + 1]))
+                j[:, columns] = np.swapaxes(r, 1, 2) @ j[:, columns]
+            multipliers = np.einsum("tmk,tk->tm", np.linalg.pinv(np.swapaxes(j, 1, 2), rcond=1e-11), right)
         for k, r in enumerate(inverse):
-            own = slice(int(e.first[k]), int(e.first[k + 1]))
-            found[:, own] = np.einsum("tij,tj->ti", r, found[:, own])
-        return np.asarray(found)
+            columns = slice(int(e.first[k]), int(e.first[k + 1]))
+            multipliers[:, columns] = np.einsum("tij,tj->ti", r, multipliers[:, columns])
+        return np.asarray(multipliers)
 
     def _scale(self, k: int, c: Constraint, states: Floats, jacobian: Floats) -> Floats:
         """R⁻¹ (T, m, m), where |R λ| is the size of a constraint's wrench."""
@@ -88,8 +88,8 @@ class Reactions:
         # The moment about the frame's origin: M − r × F.
         part[..., 3:] = (part[..., 3:] - np.cross(arm[:, None], part[..., :3])) / self.equations.size
         upper = np.linalg.qr(np.swapaxes(part, 1, 2), mode="r")
-        own = np.abs(np.diagonal(upper, axis1=1, axis2=2))
-        whole = (own.min(axis=1) > 1e-9 * own.max(axis=1)) & (c.form.sides <= 2)
+        diagonal = np.abs(np.diagonal(upper, axis1=1, axis2=2))
+        whole = (diagonal.min(axis=1) > 1e-9 * diagonal.max(axis=1)) & (c.form.sides <= 2)
         sizes = np.linalg.norm(part, axis=2)
         scale = np.asarray(np.eye(c.form.size) / np.where(sizes > 0.0, sizes, 1.0)[:, None, :])
         scale[whole] = np.linalg.inv(upper[whole])

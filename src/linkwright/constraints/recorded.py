@@ -15,18 +15,23 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.constraints import blocks
+from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination
-from linkwright.constraints.equations import Equations
+from linkwright.constraints.equations import Equations, by_form
 from linkwright.constraints.forms import Form
 from linkwright.constraints.pieces import Incidence
+from linkwright.constraints.scans import each, entry, row
+from linkwright.constraints.space import Space
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.system import System
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
-from linkwright.tape.build import ProgramBuilder, Ref, record, trace
+from linkwright.tape.build import ProgramBuilder, Ref, record
 from linkwright.tape.functions import absolute, maximum, where
-from linkwright.tape.program import ITEM, Copy, Each, Program, Statement, Zero
+from linkwright.tape.program import Copy, Program, Statement, Zero
 
+#: What the code of a constraint depends on: its form, which of its frames move, and its record's trivial numbers.
+Alike = tuple[Form, tuple[bool, ...], Pattern | None]
 ITERATIONS = 25
 #: Least-norm motion is settled when the bodies' free parts move by less than this part of their sizes.
 SETTLED = 1e-12
@@ -46,13 +51,13 @@ class Layout:
         self.part_at: list[dict[int, int]] = []  # for every constraint: body → where its part of J begins
         at = 0
         for k, c in enumerate(equations.constraints):
-            own: dict[int, int] = {}
+            begins: dict[int, int] = {}
             for body in c.bodies:
-                if body != GROUND and body not in own:
-                    own[body] = at
+                if body != GROUND and body not in begins:
+                    begins[body] = at
                     incidences.append(Incidence(k, body, at))
                     at += self.width * c.form.size
-            self.part_at.append(own)
+            self.part_at.append(begins)
         self.jacobian_size = at
         self.incidences = incidences
 
@@ -63,12 +68,9 @@ class Layout:
         return Elimination(sizes, self.incidences, self.width, whole=self.whole, in_rounds=self.in_rounds)
 
     @cached_property
-    def groups(self) -> dict[tuple[Form, tuple[bool, ...]], list[int]]:
-        """The constraints by form and by which of their frames are on moving bodies."""
-        groups: dict[tuple[Form, tuple[bool, ...]], list[int]] = {}
-        for k, c in enumerate(self.equations.constraints):
-            groups.setdefault((c.form, tuple(b != GROUND for b in c.bodies)), []).append(k)
-        return groups
+    def alike(self) -> dict[Alike, list[int]]:
+        """The constraints that share their code."""
+        return {(*key, None): members for key, members in by_form(self.equations.constraints).items()}
 
     @cached_property
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -90,6 +92,12 @@ class Layout:
         j = np.zeros((e.count, e.nb, 6))
         j[self.entries] = self.parts(values)
         return j.reshape(e.count, 6 * e.nb)
+
+    def by_sizes(self, values: Floats) -> Floats:
+        """The same for turns that are counted by the arcs that they make at the bodies' sizes."""
+        lengths = np.ones((self.equations.nb, 6))
+        lengths[:, 3:] = self.equations.sizes[:, None]
+        return self.dense(values) / lengths.reshape(-1)
 
 
 def numbers(e: Equations) -> dict[str, Floats]:
@@ -115,6 +123,9 @@ def newton(d: Description) -> Floats:
 class Recording:
     """A program under construction, with the buffers that all of them share."""
 
+    space: Space | None = None  # of rows for bodies that are no whole states and twists
+    width = 6  # numbers of a body's twist
+
     def __init__(self, layout: Layout, name: str) -> None:
         self.layout, self.e = layout, layout.equations
         e = self.e
@@ -124,27 +135,28 @@ class Recording:
         self.angles = b.input("angles", (max(int(e.first_angle[-1]), 1),))
         self.t = b.input("t", (1,))
         # The mechanism's numbers are inputs: mechanisms that differ by them alone share their code.
-        given = numbers(e)
-        inputs = [b.input(name, x.shape) for name, x in given.items()]
+        inputs = [b.input(name, x.shape) for name, x in numbers(e).items()]
         self.records, self.weights, self.lengths, self.arms, self.parameters = inputs[:5]
         self.tolerance, self.newton_tolerances = inputs[5:]
         self.r = b.temporary("R", (e.nb, 9))
         self.laws = b.temporary("laws", (max(len(e.constraints), 1), 3))
         self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
 
-    def each_body(self, function: Any, inputs: Sequence[tuple[Ref, int]], outputs: Sequence[tuple[Ref, int]]) -> None:
-        """A function of rows of these widths, for every body."""
+    def each_body(self, function: Any, inputs: Sequence[Ref], outputs: Sequence[Ref], *more: Ref) -> None:
+        """A function of the rows of tables, and of more numbers that all bodies share, for every body."""
+        each(self.b, self.nb, function, [*map(row, inputs), *more], list(map(row, outputs)))
 
-        block = trace(function, [(width,) for _, width in inputs])[0]
-        rows = [[ref.part(0, (width,)).at((width, ITEM)) for ref, width in side] for side in (inputs, outputs)]
-        self.b.add(Each(self.nb, (self.b.case(block, rows[0], rows[1]),), "map"))
+    def each_equation(self, function: Any, inputs: Sequence[Ref], output: Ref) -> None:
+        """A function of single numbers, for every equation."""
+        if self.m:
+            each(self.b, self.m, function, list(map(entry, inputs)), [entry(output)])
 
     # -- laws -------------------------------------------------------------------------------------------------
     def evaluate_laws(self) -> None:
         """The value, rate and second rate of every driver's law."""
         names = list(self.e.description.parameters)
         count = self.parameters.shape[0]
-        rest = np.zeros(count)
+        still = np.zeros(count)
         for k in self.e.drivers:
             law = self.e.constraints[k].law
             assert law is not None
@@ -158,106 +170,109 @@ class Recording:
 
             def rates(t: Array, p: Array, once: Program = once, twice: Program = twice) -> Array:
                 one, none = np.ones(1), np.zeros(1)
-                f, fd = once(t, p, one, rest)
-                fdd = twice(t, p, one, rest, one, rest, none, rest)[3]
+                f, fd = once(t, p, one, still)
+                fdd = twice(t, p, one, still, one, still, none, still)[3]
                 return np.array([f[0], fd[0], fdd[0]])
 
             self.b.call(rates, [self.t, self.parameters], [self.laws.part(3 * k, (3,))])
 
     # -- constraints ------------------------------------------------------------------------------------------
-    def _rows(self, members: list[int], side: int) -> int:
-        bodies = [self.e.constraints[k].bodies[side] for k in members]
-        return self.b.column(bodies)
+    def _bodies(self, members: list[int], side: int) -> int:
+        return self.b.column([self.e.constraints[k].bodies[side] for k in members])
 
-    def _inputs(self, form: Form, moving: tuple[bool, ...], members: list[int], q: Ref) -> list[Ref]:
+    def _first(self, members: list[int]) -> int:
+        return self.b.column([int(self.e.first[k]) for k in members])
+
+    def _record(self, form: Form, pattern: Pattern | None, members: list[int]) -> Ref:
+        at = self.b.column([int(self.e.record_at[k]) for k in members])
+        return entry(self.records, at, (12 * form.sides + form.numbers,))
+
+    def _body(self, q: Ref, column: int) -> list[Ref]:
+        """The origins and axes of bodies."""
+        return [q.part(0, (3,)).at((q.shape[1], column)), row(self.r, column)]
+
+    def _inputs(self, alike: Alike, members: list[int], q: Ref) -> list[Ref]:
+        form, moving, pattern = alike
         inputs: list[Ref] = []
         for side, moves in enumerate(moving):
             if moves:
-                body = self._rows(members, side)
-                inputs += [q.part(0, (3,)).at((7, body)), self.r.part(0, (9,)).at((9, body))]
-        at = self.b.column([int(self.e.record_at[k]) for k in members])
-        inputs.append(self.records.part(0, (12 * form.sides + form.numbers,)).at((1, at)))
+                inputs += self._body(q, self._bodies(members, side))
+        inputs.append(self._record(form, pattern, members))
         if form.turns:
             inputs.append(self._angles(form, members, self.angles))
         if form.driven:
-            inputs.append(self.laws.part(0, (1,)).at((3, self.b.column(members))))
+            inputs.append(self._law(self.b.column(members), 0))
         return inputs
 
     def _angles(self, form: Form, members: list[int], angles: Ref) -> Ref:
-        at = self.b.column([int(self.e.first_angle[k]) for k in members])
-        return angles.part(0, (form.turns,)).at((1, at))
+        return entry(angles, self.b.column([int(self.e.first_angle[k]) for k in members]), (form.turns,))
+
+    def _law(self, column: int, order: int) -> Ref:
+        return self.laws.part(order, (1,)).at((3, column))
 
     def _sides(self, members: list[int], moving: tuple[bool, ...]) -> Iterator[tuple[int, int]]:
         """For every moving frame: the columns of its bodies and of its parts of J."""
         for side, moves in enumerate(moving):
             if moves:
                 parts = [self.layout.part_at[k][self.e.constraints[k].bodies[side]] for k in members]
-                yield self._rows(members, side), self.b.column(parts)
+                yield self._bodies(members, side), self.b.column(parts)
 
     def axes(self, q: Ref) -> None:
         """R of every body."""
-        self.each_body(lambda x: euler_parameters_matrix(x[3:]).reshape(-1), [(q, 7)], [(self.r, 9)])
+        self.each_body(lambda x: euler_parameters_matrix(x[3:]).reshape(-1), [q], [self.r])
 
     def equations(self, q: Ref, phi: Ref) -> None:
-        """Φ and J at q."""
-        self.axes(q)
+        """Φ and J at q, with the axes there."""
         self.b.add(Zero(self.jacobian.operand))
-        for (form, moving), members in self.layout.groups.items():
-            m = form.size
-            row = self.b.column([int(self.e.first[k]) for k in members])
-            outputs = [phi.part(0, (m,)).at((1, row))]
-            outputs += [self.jacobian.part(0, (m, 6)).at((1, at), add=True) for _, at in self._sides(members, moving)]
-            case = self.b.case(blocks.equations_block(form, moving), self._inputs(form, moving, members, q), outputs)
-            self.b.add(Each(len(members), (case,), "map"))
+        for (form, moving, pattern), members in self.layout.alike.items():
+            outputs = [entry(phi, self._first(members), (form.size,))]
+            parts = [at for _, at in self._sides(members, moving)]
+            outputs += [entry(self.jacobian, at, (form.size, self.width), add=True) for at in parts]
+            block = blocks.equations_block(form, moving, self.space, pattern)
+            each(self.b, len(members), block, self._inputs((form, moving, pattern), members, q), outputs)
 
     def bias(self, q: Ref, v: Ref, bias: Ref) -> None:
-        """J̇ v, with the axes as `equations` left them."""
-        for (form, moving), members in self.layout.groups.items():
-            row = self.b.column([int(self.e.first[k]) for k in members])
-            inputs = self._inputs(form, moving, members, q)
-            inputs += [v.part(0, (6,)).at((6, body)) for body, _ in self._sides(members, moving)]
-            outputs = [bias.part(0, (form.size,)).at((1, row))]
-            case = self.b.case(blocks.bias_block(form, moving), inputs, outputs)
-            self.b.add(Each(len(members), (case,), "map"))
+        """J̇ v, with the axes at q."""
+        for (form, moving, pattern), members in self.layout.alike.items():
+            outputs = [entry(bias, self._first(members), (form.size,))]
+            inputs = self._inputs((form, moving, pattern), members, q)
+            inputs += [row(v, body) for body, _ in self._sides(members, moving)]
+            each(self.b, len(members), blocks.bias_block(form, moving, self.space, pattern), inputs, outputs)
 
     def lift(self, q: Ref, v: Ref, multipliers: Ref, lifted: Ref) -> None:
         """lifted = J̇ᵀ multipliers along the motion v."""
         self.b.add(Zero(lifted.operand))
-        for (form, moving), members in self.layout.groups.items():
-            row = self.b.column([int(self.e.first[k]) for k in members])
-            inputs = self._inputs(form, moving, members, q)
+        for (form, moving, pattern), members in self.layout.alike.items():
+            at = self._first(members)
+            inputs = self._inputs((form, moving, pattern), members, q)
             sides = list(self._sides(members, moving))
-            inputs += [v.part(0, (6,)).at((6, body)) for body, _ in sides]
-            inputs.append(multipliers.part(0, (form.size,)).at((1, row)))
-            outputs = [lifted.part(0, (6,)).at((6, body), add=True) for body, _ in sides]
-            case = self.b.case(blocks.lift_block(form, moving), inputs, outputs)
-            self.b.add(Each(len(members), (case,), "outward"))
+            inputs += [row(v, body) for body, _ in sides]
+            inputs.append(entry(multipliers, at, (form.size,)))
+            outputs = [row(lifted, body, add=True) for body, _ in sides]
+            each(self.b, len(members), blocks.lift_block(form, moving), inputs, outputs, "outward")
 
     def count_turns(self, q: Ref, angles: Ref) -> None:
-        """The counted angles at q, with the axes as `equations` left them."""
+        """The counted angles at q, with the axes there."""
         self.b.add(Copy(self.angles.operand, angles.operand))
-        for (form, moving), members in self.layout.groups.items():
+        for (form, moving, pattern), members in self.layout.alike.items():
             if form.turns:
                 outputs = [self._angles(form, members, angles)]
-                case = self.b.case(blocks.angles_block(form, moving), self._inputs(form, moving, members, q), outputs)
-                self.b.add(Each(len(members), (case,), "map"))
+                inputs = self._inputs((form, moving, pattern), members, q)
+                each(self.b, len(members), blocks.angles_block(form, moving), inputs, outputs)
 
     def law_rates(self, order: int, rhs: Ref) -> None:
         """rhs += the rate (1) or second rate (2) of every driver's law."""
         drivers = list(self.e.drivers)
         if drivers:
-            block = trace(lambda x: x, [(1,)])[0]
-            row, at = self.b.column([int(self.e.first[k]) for k in drivers]), self.b.column(drivers)
-            inputs, outputs = [self.laws.part(order, (1,)).at((3, at))], [rhs.part(0, (1,)).at((1, row), add=True)]
-            self.b.add(Each(len(drivers), (self.b.case(block, inputs, outputs),), "map"))
+            first, at = self._first(drivers), self.b.column(drivers)
+            each(self.b, len(drivers), lambda x: x, [self._law(at, order)], [entry(rhs, first, add=True)])
 
     def largest(self, values: Ref, into: Ref) -> None:
         """into = the largest size of the equations' values or rates, as lengths: angles by the arcs they make."""
         self.b.add(Zero(into.operand))
         if self.m:
-            block = trace(lambda a, x, arm: maximum(a, absolute(x) * arm), [(1,), (1,), (1,)])[0]
-            rows = [ref.part(0, (1,)).at((1, ITEM)) for ref in (values, self.arms)]
-            self.b.add(Each(self.m, (self.b.case(block, [into, *rows], [into]),), "outward"))
+            inputs = [into, entry(values), entry(self.arms)]
+            each(self.b, self.m, lambda a, x, arm: maximum(a, absolute(x) * arm), inputs, [into], "outward")
 
     def nested(self) -> list[Statement]:
         """The statements so far, taken away: what follows is another list."""

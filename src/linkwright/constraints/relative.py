@@ -31,8 +31,8 @@ def equations(form: Form, r: Array, p: Array, numbers: Sequence[Any], turned: Se
 
 def jacobian(form: Form, r: Array, p: Array, numbers: Sequence[Any], turned: Sequence[Any], law: Any) -> Array:
     """J (m, 6) with Φ̇ = J w + Φ_t."""
-    found = _run(_equations_block(form), [r, p, _rest(form, numbers, turned, law)])
-    return np.array(found[form.size :]).reshape(6, form.size).T
+    entries = _run(_equations_block(form), [r, p, _rest(form, numbers, turned, law)])
+    return np.array(entries[form.size :]).reshape(6, form.size).T
 
 
 def at_many(form: Form, r: Array, p: Array, numbers: Array) -> tuple[Array, Array]:
@@ -40,8 +40,8 @@ def at_many(form: Form, r: Array, p: Array, numbers: Array) -> tuple[Array, Arra
     s = len(p)
     columns = [*r.reshape(s, 9).T, *p.T, *np.asarray(numbers).reshape(s, form.numbers).T, np.zeros(s)]
     with np.errstate(all="ignore"):
-        found = np.stack([np.broadcast_to(x, s) for x in _equations_block(form).evaluate(columns)], axis=1)
-    return found[:, : form.size], np.swapaxes(found[:, form.size :].reshape(s, 6, form.size), 1, 2)
+        entries = np.stack([np.broadcast_to(x, s) for x in _equations_block(form).evaluate(columns)], axis=1)
+    return entries[:, : form.size], np.swapaxes(entries[:, form.size :].reshape(s, 6, form.size), 1, 2)
 
 
 def drift(form: Form, r: Array, p: Array, numbers: Sequence[Any], turned: Sequence[Any], law: Any, w: Array) -> Array:
@@ -69,10 +69,10 @@ def _run(block: Block, arrays: Sequence[Any]) -> list[Any]:
 
 
 def _phi(form: Form) -> Function:
-    def function(r: Array, p: Array, rest: Array) -> Array:
+    def function(r: Array, p: Array, more: Array) -> Array:
         n = form.numbers
-        numbers, turned = rest[:n], rest[n : n + form.turns]
-        law = rest[n + form.turns] if form.driven else 0.0
+        numbers, turned = more[:n], more[n : n + form.turns]
+        law = more[n + form.turns] if form.driven else 0.0
         frames = [(r, p)] if form.sides == 1 else [(np.eye(3), np.zeros(3)), (r, p)]
         return form.equations(frames, numbers, turned, law)
 
@@ -95,10 +95,10 @@ def _moving(r: Array, w: Array) -> tuple[Array, Array]:
 def _equations_block(form: Form) -> Block:
     """Φ, then the columns of J."""
 
-    def function(r: Array, p: Array, rest: Array) -> Array:
+    def function(r: Array, p: Array, more: Array) -> Array:
         still = np.zeros(_size(form))
-        found = [_rate(form)(r, p, rest, *_moving(r, w), still) for w in np.eye(6)]
-        return np.concatenate([found[0][0], *(column for _, column in found)])
+        columns = [_rate(form)(r, p, more, *_moving(r, w), still) for w in np.eye(6)]
+        return np.concatenate([columns[0][0], *(column for _, column in columns)])
 
     return trace(function, [(3, 3), (3,), (_size(form),)])[0]
 
@@ -107,14 +107,14 @@ def _equations_block(form: Form) -> Block:
 def _drift_block(form: Form) -> Block:
     still = np.zeros(_size(form))
 
-    def rate(r: Array, p: Array, rest: Array, w: Array) -> Array:
-        value: Array = _rate(form)(r, p, rest, *_moving(r, w), still)[1]
+    def rate(r: Array, p: Array, more: Array, w: Array) -> Array:
+        value: Array = _rate(form)(r, p, more, *_moving(r, w), still)[1]
         return value
 
     program = record(rate, (3, 3), 3, _size(form), 6, name="rate").forward()
 
-    def function(r: Array, p: Array, rest: Array, w: Array) -> Array:
-        value: Array = program(r, p, rest, w, *_moving(r, w), still, np.zeros(6))[1]
+    def function(r: Array, p: Array, more: Array, w: Array) -> Array:
+        value: Array = program(r, p, more, w, *_moving(r, w), still, np.zeros(6))[1]
         return value
 
     return trace(function, [(3, 3), (3,), (_size(form),), (6,)])[0]

@@ -101,13 +101,14 @@ class Geometry:
         end = 0
         for form, members in self.groups:
             pitch = self.d.pitch[[self.joints[k] for k in members]] / self.size
-            value, own = relative.at_many(form, pose.r[members], pose.p[members], pitch[:, None][:, : form.numbers])
+            numbers = pitch[:, None][:, : form.numbers]
+            value, jacobian = relative.at_many(form, pose.r[members], pose.p[members], numbers)
             for k, member in enumerate(members):
                 rows = slice(end, end := end + form.size)
                 phi[rows] = value[k]
-                p[rows, member, 0], p[rows, member, 1] = own[k] @ by_first[member], own[k]
-                j[rows, a[member]] += own[k] @ to_first[member]
-                j[rows, b[member]] += own[k] @ to_second[member]
+                p[rows, member, 0], p[rows, member, 1] = jacobian[k] @ by_first[member], jacobian[k]
+                j[rows, a[member]] += jacobian[k] @ to_first[member]
+                j[rows, b[member]] += jacobian[k] @ to_second[member]
         return phi, j[:, :nb].reshape(self.count, -1), p.reshape(self.count, -1)
 
     def move_frames(self, change: Floats) -> None:

@@ -125,15 +125,15 @@ class _Position:
         for i, kind in enumerate(self.tree.kinds):
             if not x.follows[i] and kind.nv:
                 at, rates = int(x.q_at[i]), int(x.v_at[i])
-                own = kind.integrate(q[at : at + kind.nq], dv[rates : rates + kind.nv])
-                moved[at : at + kind.nq] = np.asarray(own, dtype=np.float64)
+                moved_joint = kind.integrate(q[at : at + kind.nq], dv[rates : rates + kind.nv])
+                moved[at : at + kind.nq] = np.asarray(moved_joint, dtype=np.float64)
         return moved
 
     def _named(self, rows: Sequence[int]) -> list[tuple[str, str]]:
-        kept = set(self.e.kept_rows)
-        chosen = [row for row in rows if row in kept] or list(rows)
-        found = [(str(c), about) for c, about in map(self.e.equation, chosen)]
-        return list(dict.fromkeys(found))
+        besides_tree = set(self.e.kept_rows)
+        chosen = [row for row in rows if row in besides_tree] or list(rows)
+        named = [(str(c), about) for c, about in map(self.e.equation, chosen)]
+        return list(dict.fromkeys(named))
 
 
 def _sizes(j: Floats) -> Floats:

@@ -48,15 +48,15 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
         return jump
     if stepper.closes(last) and not stepper.consistent(last) and stepper.regular(last):
         return contradiction(programs, state.q, state.angles, state.t)
-    found = settled(programs, state.q, state.angles, ahead)
+    nearest = settled(programs, state.q, state.angles, ahead)
     members = _dependent(programs, state)
     driver = next((c for c in members if c.law is not None), None)
-    if found.miss > stepper.tolerance:
-        worst = next(iter(misses(programs, found, ahead)))
+    if nearest.miss > stepper.tolerance:
+        worst = next(iter(misses(programs, nearest, ahead)))
         if _redundant_driver(stepper, state, worst):
-            told = contradiction(programs, state.q, state.angles, ahead)
-            return replace(told, time=state.t, residual=found.miss)
-        return _out_of_reach(stepper, state, found, ahead, driver, worst)
+            stop = contradiction(programs, state.q, state.angles, ahead)
+            return replace(stop, time=state.t, residual=nearest.miss)
+        return _out_of_reach(stepper, state, nearest, ahead, driver, worst)
     if not stepper.near_singular(stepper.attempt(state, state.t)):
         return _too_fast(programs, state)
     names = ", ".join(map(str, members[:4])) or "its equations"
@@ -70,15 +70,15 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
 
 
 def _out_of_reach(
-    stepper: Stepper, state: State, found: Assembled, ahead: float, driver: Constraint | None, worst: Constraint
+    stepper: Stepper, state: State, nearest: Assembled, ahead: float, driver: Constraint | None, worst: Constraint
 ) -> Stop:
     """A place that bodies cannot reach: which of them are stretched, and the gap between them a little later."""
     programs = stepper.programs
     e = programs.layout.equations
     small = e.count * 6 * e.nb <= DENSE
     joint, bodies = (_stretched(stepper, state) if small else None) or (worst, ())
-    gap, where = found.miss, "has a gap of"
-    relaxed = Relaxation(programs, ahead).without(found, [joint]) if small else None
+    gap, where = nearest.miss, "has a gap of"
+    relaxed = Relaxation(programs, ahead).without(nearest, [joint]) if small else None
     if relaxed is not None and relaxed.residual < 0.1 * relaxed.gap:
         gap, where = relaxed.gap, "has, with the rest closed, a gap of"
     who = f"{driver} asks for what is out of reach" if driver else f"{joint} is out of reach"
@@ -224,8 +224,8 @@ def _name(c: Constraint | None) -> str | None:
 def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:
     """A law that is not continuous here."""
     e = programs.layout.equations
-    rest = np.zeros((e.nb, 6))
-    one, two = (programs.evaluate(state.q, state.angles, np.array([t]), rest)[0] for t in (state.t, ahead))
+    still = np.zeros((e.nb, 6))
+    one, two = (programs.evaluate(state.q, state.angles, np.array([t]), still)[0] for t in (state.t, ahead))
     for k in e.drivers:
         name = e.constraints[k].name
         if not (np.isfinite(one[k]).all() and np.isfinite(two[k]).all()):
@@ -245,8 +245,7 @@ def _weighed(programs: Programs, q: Floats, angles: Floats, t: float) -> tuple[F
     e = programs.layout.equations
     laws, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
     norms = Batch.of_one(programs).row_norms(jacobian[None])[0]
-    j = programs.layout.dense(jacobian) / norms[:, None]
-    j[:, np.arange(6 * e.nb) % 6 >= 3] /= np.repeat(e.sizes, 3)
+    j = programs.layout.by_sizes(jacobian) / norms[:, None]
     rates = np.zeros(e.count)
     for k in e.drivers:
         rates[e.first[k]] = laws[k, 1] / norms[e.first[k]]
@@ -282,9 +281,9 @@ def _asking(programs: Programs, q: Floats, angles: Floats, t: float) -> list[int
     j, rhs = _weighed(programs, q, angles, t)
     if not (np.isfinite(j).all() and np.isfinite(rhs).all()):  # LAPACK may not come back from these
         return list(e.drivers)
-    rest = rhs - j @ np.linalg.lstsq(j, rhs, rcond=1e-9)[0]
-    sizes = [float(np.max(np.abs(rest[e.first[k] : e.first[k + 1]]))) for k in range(len(e.constraints))]
+    left = rhs - j @ np.linalg.lstsq(j, rhs, rcond=1e-9)[0]
+    sizes = [float(np.max(np.abs(left[e.first[k] : e.first[k + 1]]))) for k in range(len(e.constraints))]
     most = max(sizes, default=0.0)
-    found = [k for k, size in enumerate(sizes) if size > 0.05 * most > 0.0]
+    asking = [k for k, size in enumerate(sizes) if size > 0.05 * most > 0.0]
     # Shares that rounding alone tells apart are equal: then the order is that of the file.
-    return sorted(found, key=lambda k: (e.constraints[k].law is None, -round(sizes[k] / most, 6)))
+    return sorted(asking, key=lambda k: (e.constraints[k].law is None, -round(sizes[k] / most, 6)))

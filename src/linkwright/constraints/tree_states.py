@@ -14,11 +14,11 @@ from linkwright.constraints.equations import joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.errors import AssemblyError
-from linkwright.mechanism.bodies import body_motion
+from linkwright.mechanism.bodies import body_states, drawn_at
 from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import JOINT_ARRAYS, Description, Names, Start, kind_number
+from linkwright.mechanism.description import JOINT_ARRAYS, Description, Names, kind_number
 from linkwright.mechanism.tree import Tree
-from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
+from linkwright.spatial.rotation import euler_parameters
 
 _HELD = " (fixed)"  # what the joints that hold others are called after them
 _TURN = 2.0 * np.pi
@@ -34,14 +34,14 @@ def coordinates(tree: Tree, state: Floats, near: Floats) -> Floats:
         kind = d.kind_of(j)
         at = slice(int(x.q_at[i]), int(x.q_at[i]) + kind.nq)
         r, p = between(*joint_frames(d, state, j))
-        found = np.asarray(kind.coordinates(euler_parameters(r), p, d.pitch[j]), float)
+        here = np.asarray(kind.coordinates(euler_parameters(r), p, d.pitch[j]), float)
         guess = near[at]
         for k in kind.angles:
             if not (kind.name == "screw" and d.pitch[j]):
-                found[k] += _TURN * np.round((guess[k] - found[k]) / _TURN)
-        if not kind.paired and float(found[-4:] @ guess[-4:]) < 0.0:
-            found[-4:] *= -1.0
-        q[at] = found
+                here[k] += _TURN * np.round((guess[k] - here[k]) / _TURN)
+        if not kind.paired and float(here[-4:] @ guess[-4:]) < 0.0:
+            here[-4:] *= -1.0
+        q[at] = here
     return q
 
 
@@ -50,7 +50,7 @@ def assembled(tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: 
 
     Raises AssemblyError, which names what does not close.
     """
-    held = _held(tree.description, tree, q, fixed)
+    held = _held(tree.description, q, fixed)
     try:
         return Kinematics(held).assemble(t, tolerance)
     except AssemblyError as error:
@@ -61,7 +61,7 @@ def assembled(tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: 
 def _closes(tree: Tree, q: Floats, t: float, tolerance: float | None) -> bool:
     """Whether the mechanism can be assembled with no joint fixed."""
     try:
-        Kinematics(_held(tree.description, tree, q, ())).assemble(t, tolerance)
+        Kinematics(_held(tree.description, q, ())).assemble(t, tolerance)
     except AssemblyError:
         return False
     return True
@@ -78,28 +78,25 @@ def _in_own_names(error: AssemblyError, fixed: Sequence[str], *, free: bool) -> 
         )
     names = {repr(f"{name}{_HELD}"): f"{name!r} as it is fixed" for name in fixed}
     misses = dict(error.misses)
-    for added, own in names.items():
-        text = text.replace(added, own)
-        misses = {key.replace(added, own): miss for key, miss in misses.items()}
+    for added, meant in names.items():
+        text = text.replace(added, meant)
+        misses = {key.replace(added, meant): miss for key, miss in misses.items()}
     return AssemblyError(text, misses=misses, element=element.removesuffix(_HELD) if element else element)
 
 
-def _held(d: Description, tree: Tree, q: Floats, fixed: Sequence[int]) -> Description:
+def _held(d: Description, q: Floats, fixed: Sequence[int]) -> Description:
     """The mechanism drawn as q says, with each of these joints welded there by a second joint."""
-    still = np.zeros((1, tree.coordinates.nv))
-    moved = body_motion(d, q[None], still, still)
-    p, e = moved["position"][0], moved["orientation"][0]
-    state = np.concatenate([p, e], axis=1)
-    start = Start(np.ones(d.nb, bool), np.moveaxis(euler_parameters_matrix(e.T), -1, 0), p)
+    states = body_states(d, q)
+    d = drawn_at(d, states)
     if not len(fixed):
-        return replace(d, start=start)
+        return d
     joints = np.array(fixed)
     rows = {name: np.asarray(getattr(d, name))[joints].copy() for name in JOINT_ARRAYS}
     rows["kind"][:] = kind_number("fixed")
     for k, j in enumerate(fixed):
-        turn, shift = between(*joint_frames(d, state, j))
+        turn, shift = between(*joint_frames(d, states, j))
         rows["pi"][k], rows["ri"][k] = d.pi[j] + d.ri[j] @ shift, d.ri[j] @ turn
     changed: dict[str, Any] = {name: np.concatenate([getattr(d, name), rows[name]]) for name in JOINT_ARRAYS}
     names = Names([*d.joint_names, *(f"{d.joint_names[j]}{_HELD}" for j in fixed)])
     cuts = d.cuts | set(range(d.nj, d.nj + len(fixed)))
-    return replace(d, start=start, joint_names=names, cuts=frozenset(cuts), **changed)
+    return replace(d, joint_names=names, cuts=frozenset(cuts), **changed)

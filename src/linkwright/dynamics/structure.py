@@ -21,7 +21,7 @@ from linkwright.spatial.algebra import Array
 
 if TYPE_CHECKING:
     from linkwright.constraints.central_layout import CentralLayout
-    from linkwright.constraints.closings import Closing
+    from linkwright.constraints.equations import Constraint
 
 
 class Structure:
@@ -110,14 +110,14 @@ class Structure:
 
     # -- loop constraints -------------------------------------------------------------------------------
     @cached_property
-    def closings(self) -> tuple[Closing, ...]:
+    def closings(self) -> tuple[Constraint, ...]:
         """What holds the bodies besides the tree's joints, in the order of the multipliers."""
         from linkwright.constraints.closings import closings  # for weight: trees have none
 
         return closings(self.description, self.topology) if self.closed else ()
 
     @cached_property
-    def constraint_rows(self) -> list[tuple[Closing, str]]:
+    def constraint_rows(self) -> list[tuple[Constraint, str]]:
         """Every equation that holds the tree's coordinates together: its constraint, and what it is about."""
         return [(closing, name) for closing in self.closings for name in closing.form.names]
 

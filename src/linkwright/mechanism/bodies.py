@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,13 +12,13 @@ import numpy as np
 from linkwright.base.types import Floats
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.program_cache import kernel
-from linkwright.mechanism.description import GROUND, Description, sealed
+from linkwright.mechanism.description import GROUND, Description, Start, sealed
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.reversed import reverse
 from linkwright.mechanism.topology import Topology, span
 from linkwright.mechanism.tree import Coordinates, Tree
 from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
-from linkwright.spatial.rotation import euler_parameters
+from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
 from linkwright.tape.build import record
 
 AT_ONCE = 50_000  # bodies times points that are computed together
@@ -47,6 +48,19 @@ def of_ground(quantity: str, *shape: int) -> Floats:
     if quantity == "orientation":
         still[0] = 1.0
     return still
+
+
+def body_states(d: Description, q: Floats) -> Floats:
+    """(nb, 7): origins and Euler parameters of the bodies at the tree's coordinates q (nq,)."""
+    still = np.zeros((1, Tree(d, span(d)).coordinates.nv))
+    motion = body_motion(d, q[None], still, still)
+    return np.concatenate([motion["position"][0], motion["orientation"][0]], axis=1)
+
+
+def drawn_at(d: Description, states: Floats) -> Description:
+    """The description with its bodies drawn at states (nb, 7)."""
+    r = np.moveaxis(euler_parameters_matrix(states[:, 3:].T), -1, 0)
+    return replace(d, start=Start(np.ones(d.nb, bool), r, states[:, :3]))
 
 
 def bodies_of_cases(

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from linkwright.constraints import forms, relative
-from linkwright.constraints.closings import Closing, by_follower
+from linkwright.constraints.closings import by_follower
+from linkwright.constraints.equations import Constraint
 from linkwright.constraints.forms import Form
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.forces import pose_coordinate
@@ -30,7 +31,7 @@ OPEN = 1e-8  # how far an equation between frames of one rigid body may be from 
 class OpenLoop(ValueError):
     """What closes a loop of fixed joints, but not where its frames are."""
 
-    def __init__(self, closing: Closing) -> None:
+    def __init__(self, closing: Constraint) -> None:
         super().__init__(f"{closing} cannot be closed")
         self.closing = closing
 
@@ -74,13 +75,13 @@ class Surroundings:
     size: float  # a length that is typical for the mechanism
 
 
-def holds(traversal: Unrolled, closings: Sequence[Closing], around: Surroundings) -> list[Hold]:
+def holds(traversal: Unrolled, closings: Sequence[Constraint], around: Surroundings) -> list[Hold]:
     """All holds, for a traversal that has the links' `terms` and twists `w`."""
     positions = {int(j): i for i, j in enumerate(traversal.tree.topology.joint)}
     return [_hold(traversal, c, around, positions) for c in closings]
 
 
-def _hold(traversal: Unrolled, c: Closing, around: Surroundings, positions: Mapping[int, int]) -> Hold:
+def _hold(traversal: Unrolled, c: Constraint, around: Surroundings, positions: Mapping[int, int]) -> Hold:
     law = law_rates(c.law, around.names) if c.law is not None else (0.0, 0.0, 0.0)
     if c.group == "gear":
         return _gear(traversal, c, around, positions)
@@ -89,7 +90,7 @@ def _hold(traversal: Unrolled, c: Closing, around: Surroundings, positions: Mapp
     return _between(traversal, c, around, law)
 
 
-def _between(traversal: Unrolled, c: Closing, around: Surroundings, law: tuple[Any, Any, Any]) -> Hold:
+def _between(traversal: Unrolled, c: Constraint, around: Surroundings, law: tuple[Any, Any, Any]) -> Hold:
     numbers: list[Any] = []
     turned: list[Any] = []
     if c.source.joints:
@@ -117,7 +118,7 @@ def _miss(hold: Hold, size: float) -> Any:
 
 
 def _refuse_open(
-    traversal: Unrolled, c: Closing, frames: Pair, numbers: list[Any], turned: list[Any], size: float
+    traversal: Unrolled, c: Constraint, frames: Pair, numbers: list[Any], turned: list[Any], size: float
 ) -> None:
     if c.source.joints:
         gap = traversal.tree.description.kind_of(c.source.joints[0]).gap(frames.r, frames.p / size)
@@ -146,7 +147,7 @@ def _coordinate(traversal: Unrolled, position: int, index: int, law: tuple[Any, 
     return Hold(np.array([phi]), np.array([rate]), np.array([law[2]]), (), (Direct(position, index, np.ones(1)),))
 
 
-def _gear(traversal: Unrolled, c: Closing, around: Surroundings, positions: Mapping[int, int]) -> Hold:
+def _gear(traversal: Unrolled, c: Constraint, around: Surroundings, positions: Mapping[int, int]) -> Hold:
     """follower − ratio · leader − offset = 0. A tree joint's q counts its turns; what closes a loop is taken near to
     what the other asks of it."""
     follower, leader = c.source.joints
