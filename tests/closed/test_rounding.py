@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 
 import linkwright as lw
 from linkwright.closed import rounding
-from linkwright.constraints.assembled import settle, start_state
+from linkwright.constraints.assembled import damped_newton, start_state
 from linkwright.constraints.batch import Batch
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.recorded import moved
@@ -146,7 +146,7 @@ def test_bodies_beside_a_closed_position_are_assembled_about_as_near_as_that_is(
         for _ in range(40):
             shake = rng.uniform(-aside, aside, (kinematics.equations.nb, 6))
             start = np.ascontiguousarray(moved(closed.T, shake.T).T)
-            state = settle(Batch.of_one(kinematics.programs), start[None], None, 0.0, leave_out_turned=True)[0]
+            state = damped_newton(Batch.of_one(kinematics.programs), start[None], None, 0.0, leave_out_turned=True)[0]
             assert state.miss < 1e-11
             assert np.abs(state.q - start).max() < 2.0 * aside
 

@@ -128,7 +128,7 @@ def test_a_joint_that_would_close_with_opposite_axes_is_named():
         lw.analyse(b.build(), times=[0.0])
     assert told.value.element in ("hinge", "wrong")
     assert "opposite" in str(told.value)
-    assert "turn one of its triads" in str(told.value)
+    assert "turn one of its frames" in str(told.value)
 
 
 @pytest.mark.parametrize("alpha", [20.0, 30.0, 40.0])

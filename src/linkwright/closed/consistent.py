@@ -33,7 +33,7 @@ FARTHEST = 0.5  # of one correction: rad, or a part of the mechanism's length
 
 
 def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: float) -> Floats:
-    """The state nearest to a guess at which the mechanism goes together, the joints in `fixed` kept as they are."""
+    """The state nearest to a guess at which the mechanism is assembled, the joints in `fixed` kept as they are."""
     guess = mech.neutral() if q is None else one(q, mech.nq, "q")
     if isinstance(fixed, str):
         fixed = [fixed]

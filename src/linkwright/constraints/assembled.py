@@ -92,8 +92,10 @@ def rank_tolerance(part: Floats) -> Floats:
     return np.asarray(np.where(part <= MISFIT, turned, RANK_TOLERANCE))
 
 
-def settle(batch: Batch, q: Floats, angles: Floats | None, t: float, *, leave_out_turned: bool = False) -> Assembled:
-    """Damped Newton from states (n, nb, 7): least changes of q, each accepted only if the misses become smaller.
+def damped_newton(
+    batch: Batch, q: Floats, angles: Floats | None, t: float, *, leave_out_turned: bool = False
+) -> Assembled:
+    """Newton's method from states (n, nb, 7): least changes of q, each accepted only if the gaps become smaller.
 
     With `leave_out_turned`, equations that the miss alone makes independent are left out as long as that leads on:
     corrections by them go far.
@@ -157,9 +159,9 @@ def settle(batch: Batch, q: Floats, angles: Floats | None, t: float, *, leave_ou
     return Assembled(q, turns, miss[order], pivots, iterations[order], tolerance)
 
 
-def settled(programs: Programs, q: Floats, angles: Floats, t: float) -> Assembled:
-    """`settle` of one mechanism from a state (nb, 7)."""
-    return settle(Batch.of_one(programs), q[None], angles[None], t)[0]
+def damped_newton_of_one(programs: Programs, q: Floats, angles: Floats, t: float) -> Assembled:
+    """The damped Newton method of one mechanism, from a state (nb, 7)."""
+    return damped_newton(Batch.of_one(programs), q[None], angles[None], t)[0]
 
 
 def _largest(x: Floats) -> Floats:

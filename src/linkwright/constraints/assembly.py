@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
-from linkwright.constraints.assembled import EXACT, MISFIT, Assembled, moved_states, rank_tolerance, settle
+from linkwright.constraints.assembled import EXACT, MISFIT, Assembled, damped_newton, moved_states, rank_tolerance
 from linkwright.constraints.batch import Batch, wrong_way
 from linkwright.constraints.diagnosis import does_not_close
 from linkwright.constraints.programs import Programs
@@ -42,7 +42,7 @@ class Assembly:
         name = next(iter(wrong))
         text = (
             f"joint {name!r} closes the wrong way round: its axes are opposite; draw its bodies nearer to where they "
-            "belong, give one of their joint angles as INITIAL, or turn one of its triads"
+            "belong, give one of their joint angles as INITIAL, or turn one of its frames"
         )
         return AssemblyError(text, misses=wrong, element=name)
 
@@ -68,10 +68,10 @@ def assemble(batch: Batch, drawn: Floats, t: float, tolerance: float | None) -> 
             break
         some = batch if len(left) == n else batch[left]
         starts = _starts(some, drawn[left], rng, attempt)
-        states = settle(some, starts, None, t, leave_out_turned=True)
+        states = damped_newton(some, starts, None, t, leave_out_turned=True)
         spent[left] += states.iterations
-        reversed_ = some.wrong_way(states.q)
-        opposite = (states.miss <= exact[left]) & reversed_
+        opposite_axes = some.wrong_way(states.q)
+        opposite = (states.miss <= exact[left]) & opposite_axes
         first = opposite & ~turned[left]
         turned_q[left[first]], turned[left[first]] = states.q[first], True
         if best is None:
@@ -79,7 +79,7 @@ def assemble(batch: Batch, drawn: Floats, t: float, tolerance: float | None) -> 
         else:
             better = ~opposite & (none[left] | (states.miss < best.miss[left]))
             best.put(left[better], states[better])
-        wrong[left[better]], none[left[better]] = reversed_[better], opposite[better]
+        wrong[left[better]], none[left[better]] = opposite_axes[better], opposite[better]
         done = best.miss[left] <= exact[left]
         if not attempt and not done.all():
             # Rounded numbers leave a misfit where the bodies are drawn; other starts would only lead elsewhere.

@@ -73,8 +73,8 @@ class Signature:
 
     def numbers(self, numbers: Array) -> Array:
         """The whole record."""
-        untold = iter(numbers)
-        return [next(untold) if x is None else x for x in self.pattern]
+        unknown = iter(numbers)
+        return [next(unknown) if x is None else x for x in self.pattern]
 
 
 class Carried:
@@ -187,7 +187,7 @@ class Carried:
 # -- the blocks -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Joint:
-    """A tree joint at its coordinates: triad j in the parent's central frame, and the own central frame in triad j."""
+    """A tree joint at its coordinates: frame j in the parent's central frame, the body's in frame j."""
 
     kind: JointKind
     terms: Array

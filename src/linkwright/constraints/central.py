@@ -123,7 +123,7 @@ class CentralEquations(Equations):
     def _effective(self, constraints: Sequence[Constraint]) -> list[tuple[int, ...]] | None:
         """For every constraint, which of its equations a motion in the plane can change; None if it must not be asked.
 
-        The others are about directions across the plane; in numbers, since triads may stand askew in it.
+        The others are about directions across the plane; in numbers, since frames may stand askew in it.
         """
         turned = bool(np.any(self.masses.world != np.eye(3)))
         if turned and any(c.form.key.startswith("absolute") for c in constraints):

@@ -26,7 +26,7 @@ from linkwright.spatial.rotation import euler_parameters_matrix
 Group = Literal["joint", "tie", "gear", "driver", "rotor"]
 #: Where numbers of a record come from: an array of the description and a row of it, an expression, or as they are.
 Numbers = tuple[str, int] | Expression | Floats
-#: Within this sine two h axes count as parallel: bodies are drawn roughly.
+#: Within this sine two joint axes count as parallel: bodies are drawn roughly.
 PARALLEL = 0.02
 
 
@@ -204,7 +204,7 @@ class Equations:
         return forms.angle(*driver.axes, about_h=self.drawn_parallel(driver)), ends
 
     def drawn_parallel(self, driver: Driver) -> bool:
-        """Whether the h axes of an angle driver are drawn parallel, and its axes across them."""
+        """Whether the joint axes of an angle driver are drawn parallel, and its axes across them."""
         if "h" in driver.axes:
             return False
         (r1, _), (r2, _) = (self.frame_as_drawn(x) for x in (driver.target, driver.other or ""))

@@ -100,7 +100,7 @@ def _screw_by_shift(frames: Sequence[Frame], record: Array, turned: Array, law: 
     return kind.equations(r, p, pitch, near(kind.measures(r, p)[0], about))
 
 
-#: A screw whose whole turns are told by its shift: nothing is counted.
+#: A screw whose whole turns follow from its shift: nothing is counted.
 SCREW_BY_SHIFT = replace(
     joint("screw"), key="screw joint by its shift", equations=_screw_by_shift, angles=None, turns=0
 )

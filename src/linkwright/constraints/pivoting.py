@@ -1,4 +1,4 @@
-"""The paper's way with freedom left: unknowns that no row's largest element chooses stay as they are.
+"""The paper's way with undriven degrees of freedom: unknowns that no row's largest element chooses stay as they are.
 
 Gaussian elimination on Φ_q of the Euler-parameter coordinates takes the largest element of each row as its pivot; the
 columns that end up on the right are the least significant unknowns. Elements are compared, and equations solved, with

@@ -11,9 +11,9 @@ from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.recorded import (
+    INTEGRATED,
     ITERATIONS,
     ROUNDS,
-    SETTLED,
     Layout,
     Recording,
     moved,
@@ -33,7 +33,7 @@ from linkwright.tape.program import Copy, Loop, Program, Zero
 #: What a step tells of itself, in the order of its output `summary`.
 SUMMARY = (
     "iterations",  # of Newton's method
-    "rounds",  # of settling the free motion
+    "rounds",  # of integrating the undriven motion
     "residual",  # the largest |Φ|, as a length: angles by the arcs they make at the mechanism's size
     "rate_residual",  # the largest |J v + Φ_t|, as a speed
     "jump",  # from the predicted state to the one found, as a part of the bodies' sizes
@@ -117,8 +117,8 @@ def allowance(layout: Layout) -> Program:
 def step(layout: Layout, free: bool) -> Program:
     """q, angles, t, v, a, h: the state at t − h → the state at t, and how it was found (`SUMMARY`).
 
-    With `free`, the motion has freedom left: it is then the one of least norm, whose velocity is −J⁺Φ_t, and its
-    position is the integral of that velocity by Hermite's formula of fourth order.
+    With `free`, the motion has undriven degrees of freedom. The motion of least norm is taken, whose velocity is
+    −J⁺Φ_t, and its position is the integral of that velocity by Hermite's formula of fourth order.
     """
     return _Step(layout, free).program()
 
@@ -196,7 +196,7 @@ class _Step:
         if not self.free:
             self._find(self.predicted)
         else:
-            self._settle()
+            self._integrate()
         w.count_turns(self.q, self.angles)
         self._tell()
         return b.build()
@@ -258,7 +258,7 @@ class _Step:
         x.least(self.lambda_a, self.a)
         w.each_body(lambda y, z: y + z, [self.a, self.lifted], [self.a])
 
-    def _settle(self) -> None:
+    def _integrate(self) -> None:
         """Rounds of `_find`, until the free part of the motion is the integral of its velocity."""
         w, b = self.w, self.w.b
         b.add(Copy(self.predicted.operand, self.aim.operand))
@@ -272,7 +272,7 @@ class _Step:
         w.each_body(lambda d, z, weight: d - z * weight, bound, [self.delta])
         w.each_body(moved, [self.q, self.delta], [self.next_aim])
         self._largest_part(self.delta, self.size)
-        b.call(lambda s: np.array([where(s[0] < SETTLED, 1.0, 0.0)]), [self.size], [self.done])
+        b.call(lambda s: np.array([where(s[0] < INTEGRATED, 1.0, 0.0)]), [self.size], [self.done])
         b.call(lambda n: n + 1.0, [self._figure("rounds")], [self._figure("rounds")])
         body = w.nested()
         b.statements = outside
@@ -398,7 +398,7 @@ class Programs:
         return self._named(self.kernel("allowance", allowance), q=q, angles=angles, t=t, motion=motion)["allowed"]
 
     def step(self, free: bool) -> Kernel:
-        """The program of a step in time; for one with freedom left, of the least-norm motion."""
+        """The program of a step in time; for one with undriven degrees of freedom, of the least-norm motion."""
         return self.kernel(f"step {free}", lambda layout: step(layout, free))
 
     def _named(self, program: Kernel, **inputs: Floats) -> dict[str, Floats]:

@@ -33,8 +33,8 @@ from linkwright.tape.program import Copy, Program, Statement, Zero
 #: What the code of a constraint depends on: its form, which of its frames move, and its record's trivial numbers.
 Alike = tuple[Form, tuple[bool, ...], Pattern | None]
 ITERATIONS = 25
-#: Least-norm motion is settled when the bodies' free parts move by less than this part of their sizes.
-SETTLED = 1e-12
+#: Least-norm motion is integrated when the bodies' free parts move by less than this part of their sizes.
+INTEGRATED = 1e-12
 ROUNDS = 12
 
 

@@ -34,9 +34,9 @@ def singular(description: Description, q: Floats, t: float = 0.0) -> list[tuple[
     """The constraints that become dependent at the tree's coordinates q, each with its direction in words.
 
     ("joint 'C'", "meeting along f") of joints that close loops, ties, gears and drivers; of the tree's own joints only
-    if no other has a share. Equations that are redundant everywhere around are not told; nothing if q is regular.
+    if no other has a share. Equations that are redundant everywhere around are left out; nothing if q is regular.
     """
-    return _Position(description, t).told(np.asarray(q, dtype=np.float64))
+    return _Position(description, t).dependent(np.asarray(q, dtype=np.float64))
 
 
 class _Position:
@@ -67,7 +67,7 @@ class _Position:
     def _closing(self) -> Program:
         return inertial.closing(self._undriven, self.inputs[:1])
 
-    def told(self, q: Floats) -> list[tuple[str, str]]:
+    def dependent(self, q: Floats) -> list[tuple[str, str]]:
         if self.e.count * self.e.nb * self.layout.width > DENSE:
             return []
         here, _ = self._equations(q, 0.0)

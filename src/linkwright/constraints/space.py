@@ -91,11 +91,11 @@ def plane(tree: Tree) -> tuple[Floats, Floats] | None:
     normal: Floats | None = None
     for i, kind in enumerate(kinds):
         up = rotations[t.parent[i]] if t.parent[i] >= 0 else np.eye(3)
-        triad = up @ r_up[i]
-        rotations[i] = triad @ r_own[i].T
+        axes_here = up @ r_up[i]
+        rotations[i] = axes_here @ r_own[i].T
         if kind in ("revolute", "planar"):
-            normal = triad[:, 2] if normal is None else normal
-            if np.abs(cross(normal, triad[:, 2])).max() > PARALLEL:
+            normal = axes_here[:, 2] if normal is None else normal
+            if np.abs(cross(normal, axes_here[:, 2])).max() > PARALLEL:
                 return None
     assert normal is not None
     axes = [rotations[i] @ r_own[i][:, 2] for i, kind in enumerate(kinds) if kind == "prismatic"]

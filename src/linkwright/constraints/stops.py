@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.types import Floats
-from linkwright.constraints.assembled import Assembled, misses, settled
+from linkwright.constraints.assembled import Assembled, damped_newton_of_one, misses
 from linkwright.constraints.batch import Batch, about_axis, axis_sines
 from linkwright.constraints.diagnosis import Relaxation
 from linkwright.constraints.equations import Constraint, Equations
@@ -19,7 +19,7 @@ from linkwright.constraints.recorded import moved
 from linkwright.constraints.stages import Stage, Stages, unit_rows
 
 Flags = NDArray[np.bool_]
-#: The largest sine between h axes that an angle is measured about.
+#: The largest sine between joint axes that an angle is measured about.
 TILTED = 1e-6
 #: Up to so many entries of J the equations that became dependent are looked for.
 DENSE = 1_000_000
@@ -48,7 +48,7 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
         return jump
     if stepper.closes(last) and not stepper.consistent(last) and stepper.regular(last):
         return contradiction(programs, state.q, state.angles, state.t)
-    nearest = settled(programs, state.q, state.angles, ahead)
+    nearest = damped_newton_of_one(programs, state.q, state.angles, ahead)
     members = _dependent(programs, state)
     driver = next((c for c in members if c.law is not None), None)
     if nearest.miss > stepper.tolerance:
@@ -139,7 +139,7 @@ def contradiction(programs: Programs, q: Floats, angles: Floats, t: float) -> St
         who, advice = f"the drivers {names} drive the same degree of freedom and contradict", "remove one"
     else:
         who = f"{drivers[0] if drivers else 'a driver'} asks for a motion that the joints forbid"
-        advice = "the mechanism has no freedom left for it: remove the driver, or a constraint"
+        advice = "the other constraints leave it no degree of freedom: remove the driver, or a constraint"
         advice = _of_angle_in_space(about) or advice
     message = f"locked up at t = {t:.6g}: {who}"
     return Stop("lock-up", message, t, _name(about), 0.0, advice)
@@ -150,8 +150,8 @@ def _of_angle_in_space(c: Constraint | None) -> str:
     if c is None or not c.form.key.endswith("in space"):
         return ""
     return (
-        "an angle in space lies between 0 and π and has no direction at both: draw the h axes of its triads parallel, "
-        "so that it counts turns about them, or drive a joint"
+        "an angle in space lies between 0 and π and has no direction at both: draw the joint axes (z) of its frames "
+        "parallel, so that it counts turns about them, or drive a joint"
     )
 
 
@@ -171,27 +171,27 @@ def singular_start(stepper: Stepper, start: Assembled) -> Stop | None:
     e = programs.layout.equations
     shake = np.random.default_rng(0).normal(size=(e.nb, 6)) * 1e-2
     shake[:, :3] *= e.sizes[:, None]
-    near = settled(programs, moved(start.q.T, shake.T).T, start.angles, stepper.start.t + 1e-2 * stepper.interval)
+    beside, t = moved(start.q.T, shake.T).T, stepper.start.t
+    near = damped_newton_of_one(programs, beside, start.angles, t + 1e-2 * stepper.interval)
     if near.miss > stepper.tolerance or near.lost >= stepper.lost:
         return None
-    t = stepper.start.t
     message = f"cannot begin at t = {t:.6g}: the mechanism starts in a singular position, where its motion branches"
     advice = "start the time a little earlier or later, and draw the mechanism as it is then"
     return Stop("dead centre", message, t, _name(_first_driver(e)), 0.0, advice)
 
 
 def tilted_axes(e: Equations, times: Floats, q: Floats) -> tuple[int, Stop] | None:
-    """The first time point at which an angle driver's h axes, drawn parallel, are not; and what to say of it."""
+    """The first time point at which an angle driver's joint axes, drawn parallel, are not; and what to say of it."""
     worst: tuple[int, Stop] | None = None
     for name, tilted in tilts(e, e.records, q):
         if tilted.any() and (worst is None or np.argmax(tilted) < worst[0]):
             k = int(np.argmax(tilted))
             t = float(times[k])
             message = (
-                f"stopped at t = {t:.6g}: driver {name!r} measures its angle about h axes that were drawn parallel "
+                f"stopped at t = {t:.6g}: driver {name!r} measures its angle about joint axes that were drawn parallel "
                 "and are not any more"
             )
-            advice = "drive a joint instead; or draw the h axes apart, for an angle in space between 0 and π"
+            advice = "drive a joint instead; or draw the joint axes apart, for an angle in space between 0 and π"
             worst = k, Stop("tilted axes", message, t, name, 0.0, advice)
     return worst
 
