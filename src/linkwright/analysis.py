@@ -39,7 +39,7 @@ Progress = Callable[[Any, Any], None]
 
 
 def analyse(
-    mechanism: Mechanism | str | PathLike[str],
+    mech: Mechanism | str | PathLike[str],
     *,
     times: ArrayLike | None = None,
     analysis: str | None = None,
@@ -52,7 +52,7 @@ def analyse(
 ) -> Solution:
     """The analysis that a model's SYSTEM asks for, as a Solution.
 
-    mechanism: a Mechanism, or the path of a model file.
+    mech: a Mechanism, or the path of a model file.
 
     times: the time points (s), (T,) and increasing; by default those of the SYSTEM.
 
@@ -88,7 +88,7 @@ def analyse(
     >>> sol.q.shape
     (3, 1)
     """
-    mech = mechanism_of(mechanism, parameters)
+    mech = mechanism_of(mech, parameters)
     d = mech.description
     system: System = d.system or System()
     kind = analysis or system.analysis

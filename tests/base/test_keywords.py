@@ -3,9 +3,9 @@
 import inspect
 
 import pytest
+from linkwright.base.keywords import moved_keywords
 
 import linkwright as lw
-from linkwright.base.keywords import moved_keywords
 from linkwright.errors import LinkwrightError
 
 

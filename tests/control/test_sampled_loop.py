@@ -5,7 +5,7 @@ import pytest
 from controlled import block, five_bar, five_bar_start, pendulum, planar_arm
 
 import linkwright as lw
-from linkwright.errors import DtypeError, ModelError, NameNotFound, ShapeError
+from linkwright.errors import ArgumentError, DtypeError, ModelError, NameNotFound, ShapeError
 
 
 class Played:
@@ -314,9 +314,9 @@ def test_bad_options_are_told_before_anything_runs(options: dict, error: type, t
 
 @pytest.mark.parametrize("name", ["substeps", "method", "slew", "seed", "free", "patience"])
 def test_a_setting_among_the_main_arguments_is_an_error_that_names_the_settings(name: str) -> None:
-    with pytest.raises(ModelError, match=rf"no argument '{name}'; give settings=lw\.control\.LoopSettings\({name}="):
+    with pytest.raises(ArgumentError, match=rf"no argument '{name}'; give settings=lw\.control\.LoopSettings\({name}="):
         lw.control.Loop(block(), Played([0.0]), **{name: 3})
-    with pytest.raises(TypeError, match="no argument 'sede'"):
+    with pytest.raises(TypeError, match="no argument named 'sede'"):
         lw.control.Loop(block(), Played([0.0]), sede=3)
 
 

@@ -31,9 +31,16 @@ def test_fields_of_samples_are_no_arguments_of_a_rollout(name):
         lw.rollout(MECH, [0.0], [0.0], 0.1, 1, **{name: 1})
 
 
-def test_parameters_are_given_to_the_mechanism():
-    with pytest.raises(ArgumentError, match="with_parameters"):
-        lw.simulate(MECH, 0.1, parameters={"mass": 2.0})
+def test_parameters_of_a_run_are_those_of_the_mechanism():
+    with lw.Builder("pendulum") as b:
+        length = b.parameter("length", 1.0)
+        b.gravity((0, -9.81, 0))
+        bob = b.body("bob", 1.0, (0, -length, 0), (0.1, 0.1, 0.1))
+        b.joint("revolute", b.ground, bob, "hinge", axis=(0, 0, 1))
+    mech = b.build()
+    sol = lw.simulate(mech, 0.1, q0=[0.5], parameters={"length": 2.0})
+    assert np.array_equal(sol.q, lw.simulate(mech.with_parameters(length=2.0), 0.1, q0=[0.5]).q)
+    assert not np.array_equal(sol.q[-1], lw.simulate(mech, 0.1, q0=[0.5]).q[-1])
 
 
 def test_an_argument_that_nobody_knows_is_pythons_error():
@@ -48,7 +55,7 @@ def test_settings_of_another_type_are_refused(name):
 
 
 def test_few_arguments_are_left():
-    assert len(signature(lw.simulate).parameters) == 11
+    assert len(signature(lw.simulate).parameters) == 12
     assert len(signature(lw.rollout).parameters) == 10
 
 

@@ -240,7 +240,7 @@ def test_a_number_of_processes_or_cases_is_whole(settings: dict[str, Any]) -> No
         ((FOUR_BAR, {"coupler": [3]}), {"colour": 1}, "no argument named 'colour'"),
         ((FOUR_BAR, {"coupler": [3]}), {"rtol": 1e-6}, "give analysis=lw.AnalysisSettings(rtol=...)"),
         ((FOUR_BAR, {"coupler": [3]}), {"draws": 3}, "give sampling=lw.Sampling(draws=...)"),
-        ((FOUR_BAR, {"coupler": [3]}), {"sampling": "sobol"}, "sampling is 'sobol'; give sampling=lw.Sampling(...)"),
+        ((FOUR_BAR, {"coupler": [3]}), {"sampling": "sobol"}, "sampling must be lw.Sampling(...), not 'sobol'"),
         ((MODELS / "none.mks", {"coupler": [3]}), {}, "there is no such file"),
     ],
 )

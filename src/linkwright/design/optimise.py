@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.keywords import check_settings, moved_keywords
+from linkwright.base.settings import takes_settings
 from linkwright.base.types import Floats
 from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Point, overstepped
 from linkwright.design.optimum import Optimum
-from linkwright.design.problem import Problem, mechanism_of
+from linkwright.design.problem import Problem
 from linkwright.design.settings import Search
 from linkwright.design.space import Space, limits_of, space_of
 from linkwright.errors import ModelError
@@ -22,6 +22,7 @@ from linkwright.outputs.derivatives import Outputs
 from linkwright.outputs.language import Wanted, named
 from linkwright.outputs.question import AnalysisSettings
 from linkwright.results.status import Status
+from linkwright.sources import mechanism_of
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -30,14 +31,9 @@ WITHIN = 1e-6  # of a limit's size may be overstepped, or as much as the toleran
 GAIN = 1e-9  # of the objective's size: less is no gain
 
 
-@moved_keywords(
-    {
-        "analysis=lw.AnalysisSettings": ("method", "dt"),
-        "search=lw.Search": ("solver", "starts", "seed", "tolerance", "iterations", "progress"),
-    }
-)
+@takes_settings(analysis=AnalysisSettings, search=Search)
 def optimise(
-    mechanism: Mechanism | str | PathLike[str],
+    mech: Mechanism | str | PathLike[str],
     objective: Any,
     parameters: Any,
     constraints: Any = (),
@@ -51,7 +47,7 @@ def optimise(
 
     Main arguments:
 
-    - `mechanism`: a `Mechanism`, or the path of a model file.
+    - `mech`: a `Mechanism`, or the path of a model file.
     - `objective`: an output of the whole motion ("range(block.x)", or a function of a state), or series with targets,
       {"pen.x": x, "pen.y": y}, each (T,) or one number: then the sum of squares of the differences is made least.
     - `parameters`: {"crank": (lower, upper)} or (lower, start, upper), None where open; the start is by default the
@@ -74,11 +70,10 @@ def optimise(
     `lw.optimise("crank.mks", "max(abs(rev1.rate))", {"length": (5.0, 6.5)}, {"range(block.x)": (4.0, None)})`
     """
     since = perf_counter()
-    mech = mechanism_of(mechanism)
+    mech = mechanism_of(mech)
     space = space_of(mech.parameters, parameters)
     limits = limits_of(constraints)
     search = search or Search()
-    check_settings("search", search, Search)
     goal, wanted = _goal(objective, maximise)
     for name in set(wanted) & set(limits):
         raise ModelError(f"{name!r} is both the objective and a constraint; give the constraint a name of its own")

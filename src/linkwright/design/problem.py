@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.checks import path_text
 from linkwright.base.types import Floats
 from linkwright.design.rows import Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
@@ -26,13 +24,6 @@ MODES = ("forward", "reverse")
 #: Parameters for each output from which it is cheaper to go back through the steps.
 MANY = 8
 KINDS = ("kinematic", "dynamic", "static")
-
-
-def mechanism_of(model: Mechanism | str | PathLike[str]) -> Mechanism:
-    """A mechanism, or that of a file."""
-    from linkwright.sources import load
-
-    return model if isinstance(model, Mechanism) else load(path_text("a model file", model))
 
 
 class Problem:

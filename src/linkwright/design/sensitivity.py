@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.keywords import moved_keywords
+from linkwright.base.settings import takes_settings
 from linkwright.base.types import Floats
-from linkwright.design.problem import Problem, mechanism_of
+from linkwright.design.problem import Problem
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.comparison import parameters_used
 from linkwright.outputs.derivatives import Answer, Outputs
 from linkwright.outputs.language import named
 from linkwright.outputs.question import AnalysisSettings
+from linkwright.sources import mechanism_of
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -92,9 +93,9 @@ class Sensitivities:
         return f"<Sensitivities of {', '.join(self.answers)} by {', '.join(self.parameters)}, order {self.order}>"
 
 
-@moved_keywords({"analysis=lw.AnalysisSettings": ("method", "dt")})
+@takes_settings(analysis=AnalysisSettings)
 def sensitivities(
-    mechanism: Mechanism | str | PathLike[str],
+    mech: Mechanism | str | PathLike[str],
     outputs: Any,
     parameters: Any = None,
     *,
@@ -107,7 +108,7 @@ def sensitivities(
 
     Main arguments:
 
-    - `mechanism`: a `Mechanism`, or the path of a model file.
+    - `mech`: a `Mechanism`, or the path of a model file.
     - `outputs`: a text as "stroke = max(block.x) - min(block.x)" or "pen.y", a function of a state in NumPy syntax, or
       several of them, with names or without.
     - `parameters`: names, or values {"crank": 1.2} at which to differentiate; by default all that change the motion.
@@ -128,7 +129,7 @@ def sensitivities(
 
     `lw.sensitivities("crank.mks", "stroke = range(block.x)", {"length": 1.2}).gradient()`
     """
-    mech = mechanism_of(mechanism)
+    mech = mechanism_of(mech)
     if order not in (1, 2):
         raise ModelError(f"order is 1 or 2, not {order!r}")
     asked = Outputs(mech.description, named(outputs))

@@ -15,6 +15,7 @@ from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.exports.folder import check_folder, write_folder
 from linkwright.exports.subject import Subject, subject
 from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors, vectors
+from linkwright.sources import mechanism_of
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism
@@ -40,7 +41,7 @@ class Exported:
 
 
 def export(
-    mech_or_path: Mechanism | str | os.PathLike[str],
+    mech: Mechanism | str | os.PathLike[str],
     path: str | os.PathLike[str],
     function: FunctionName | Literal["step"] = "forward_dynamics",
     to: Language = "c",
@@ -59,7 +60,7 @@ def export(
     """Write a function of a mechanism in another language; nothing that is written needs Linkwright.
 
     Main arguments:
-        mech_or_path: the mechanism, or the path of a model file.
+        mech: the mechanism, or the path of a model file.
         path: a file that ends in .c, .cu or .py as the language does, or a folder, which gets the source, a README, a
             test vector and a test program.
         function: a method of `Mechanism` that has a program, or "step", a Runge–Kutta step of order 4.
@@ -90,11 +91,7 @@ def export(
         check_place(target)
     else:
         check_folder(target)
-    if isinstance(mech_or_path, (str, os.PathLike)):
-        from linkwright.sources import load
-
-        mech_or_path = load(mech_or_path)
-    asked = subject(mech_or_path, function, **options)
+    asked = subject(mechanism_of(mech), function, **options)
     check_fits(asked, to)
     if single:
         text = single_text(asked, to, chosen)

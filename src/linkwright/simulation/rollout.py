@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import finite_number, positive_number, real_array, whole_number
 from linkwright.base.memory import check_memory, empty
+from linkwright.base.settings import takes_settings
 from linkwright.base.types import Floats
 from linkwright.closed.rounding import warned
 from linkwright.errors import ModelError, NameNotFound, ShapeError
@@ -23,7 +24,7 @@ from linkwright.simulation.control import CLOSED
 from linkwright.simulation.kernels import LANES, Kernels, in_batch
 from linkwright.simulation.laws import law as law_of
 from linkwright.simulation.march import many_steps
-from linkwright.simulation.settings import Samples, takes_settings
+from linkwright.simulation.settings import Samples
 from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.tableaux import METHODS, STIFF, Tableau, tableau_of
 from linkwright.tape.program import Program

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from functools import wraps
+from collections.abc import Callable
+from dataclasses import dataclass
 from os import PathLike
-from types import MappingProxyType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from numpy.typing import ArrayLike
-
-from linkwright.errors import ArgumentError
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,32 +86,3 @@ class Samples:
 
     every: int = 1
     outputs: str | tuple[str, ...] | Callable[[Any, Any, Any], Any] = ("q", "v")
-
-
-def takes_settings(
-    elsewhere: Mapping[str, str] = MappingProxyType({}), **classes: type[Any]
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A function some of whose keyword arguments are settings objects of these classes.
-
-    A field of a settings object that is given as a keyword of the function itself is an error that names the object;
-    `elsewhere` has further keywords that the function does not take, each with what to write instead.
-    """
-    homes = dict(elsewhere)
-    for name, kind in classes.items():
-        homes |= {field.name: f"{name}=lw.{kind.__name__}({field.name}=...)" for field in fields(kind)}
-
-    def decorated(function: Callable[P, T]) -> Callable[P, T]:
-        @wraps(function)
-        def checked(*arguments: P.args, **keywords: P.kwargs) -> T:
-            for name, value in keywords.items():
-                if name in homes:
-                    text = f"{function.__name__} takes no argument {name!r}; give {homes[name]}"
-                    raise ArgumentError(text, argument=name)
-                if name in classes and not isinstance(value, classes[name]):
-                    text = f"{name} must be lw.{classes[name].__name__}(...), not {value!r}"
-                    raise ArgumentError(text, argument=name)
-            return function(*arguments, **keywords)
-
-        return checked
-
-    return decorated

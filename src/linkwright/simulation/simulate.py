@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.base.checks import check_points, finite_number, path_text, positive_number, real_array
+from linkwright.base.settings import takes_settings
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import Mechanism
-from linkwright.simulation.settings import Saving, Stepping, takes_settings
+from linkwright.simulation.settings import Saving, Stepping
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
 from linkwright.sources import mechanism_of
 
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
     from linkwright.simulation.events import Event
 
 RTOL = 1e-8
-_PARAMETERS = "lw.simulate(mech.with_parameters(name=value), ...), or lw.load(path, parameters={...}) for a file"
 
 
-@takes_settings({"parameters": _PARAMETERS}, stepping=Stepping, saving=Saving)
+@takes_settings(stepping=Stepping, saving=Saving)
 def simulate(
-    mechanism: Mechanism | str | PathLike[str],
+    mech: Mechanism | str | PathLike[str],
     t_end: float = 10.0,
     *,
     q0: ArrayLike | None = None,
@@ -38,6 +38,7 @@ def simulate(
     rtol: float = RTOL,
     dt: float | None = None,
     events: Event | Sequence[Event] = (),
+    parameters: Mapping[str, float] | None = None,
     stepping: Stepping = Stepping(),
     saving: Saving = Saving(),
 ) -> Solution:
@@ -45,7 +46,7 @@ def simulate(
 
     Main arguments:
 
-    mechanism: a Mechanism, or the path of a model file. Times, method and tolerances of the file's SYSTEM are for
+    mech: a Mechanism, or the path of a model file. Times, method and tolerances of the file's SYSTEM are for
     `lw.analyse`.
 
     t_end: the end of the motion (s); 10 by default. Its start is 0, or `stepping.t_start`.
@@ -66,6 +67,9 @@ def simulate(
 
     events: an `lw.Event` or several, none by default.
 
+    parameters: other values of the model's parameters, by name; by default those of the model. A second value compiles
+    nothing.
+
     Other arguments: stepping, an `lw.Stepping` (start time, absolute tolerance, longest step, energy, Python laws), and
     saving, an `lw.Saving` (times that are stored, checkpoint, progress).
 
@@ -81,7 +85,7 @@ def simulate(
     from linkwright.simulation.beginning import Settings  # with `run`, for its weight
     from linkwright.simulation.run import Run
 
-    model = mechanism_of(mechanism)
+    model = mechanism_of(mech, parameters)
     start, end = finite_number("t_start", stepping.t_start), finite_number("t_end", t_end)
     if end <= start:
         raise ModelError(f"t_end = {end:g} is not after t_start = {start:g}")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from linkwright.base.files import move_aside
-from linkwright.base.keywords import check_settings, moved_keywords
 from linkwright.base.regular import kind
+from linkwright.base.settings import takes_settings
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.outputs.question import AnalysisSettings
 from linkwright.sweeps import work
@@ -34,16 +34,9 @@ _SOON = 3.0  # seconds of work left that are not worth starting processes for
 _MOST_NUMBERS = 2**28  # of all outputs that a study keeps without having been asked for any
 
 
-@moved_keywords(
-    {
-        "sampling=lw.Sampling": ("cases", "draws", "seed", "fixed"),
-        "analysis=lw.AnalysisSettings": ("method", "dt", "rtol", "atol", "freedom"),
-        "store=lw.StudyFolder": ("resume", "overwrite"),
-        "execution=lw.Execution": ("workers", "chunk", "time_limit", "progress"),
-    }
-)
+@takes_settings(sampling=Sampling, analysis=AnalysisSettings, store=StudyFolder, execution=Execution)
 def sweep(
-    model: Mechanism | str | os.PathLike[str],
+    mech: Mechanism | str | os.PathLike[str],
     parameters: Mapping[str, Any],
     outputs: Any = None,
     *,
@@ -58,7 +51,7 @@ def sweep(
 
     Main arguments:
 
-    - `model`: a `Mechanism`, or the path of a model file.
+    - `mech`: a `Mechanism`, or the path of a model file.
     - `parameters`: names with lists of values, which form a grid, or with distributions such as `lw.normal(1, 0.1)`,
       which are drawn.
     - `outputs`: texts, as "block.x" for a series in time or "stroke = max(block.x) - min(block.x)" for one number a
@@ -82,13 +75,11 @@ def sweep(
     `lw.sweep("crank.mks", {"length": [1.0, 1.1], "mass": lw.normal(2, 0.1)}, "stroke = range(block.x)")`
     """
     sampling, execution, folder = sampling or Sampling(), execution or Execution(), StudyFolder.of(store)
-    check_settings("sampling", sampling, Sampling)
-    check_settings("execution", execution, Execution)
     for name in sampling.fixed:
         if name in parameters:
             raise ModelError(f"parameter {name!r} varies and is fixed too; name it in one of parameters and fixed")
     plan = make_plan(parameters, sampling, execution.chunk)
-    task = make_task(model, plan.names, outputs, analysis=analysis, times=times, parameters=sampling.fixed)
+    task = make_task(mech, plan.names, outputs, analysis=analysis, times=times, parameters=sampling.fixed)
     _check(task, plan, outputs, on, execution)
     engine = work.make_engine(task)  # raises what is wrong with the task, once
     # A scheduler that does not answer, or has the wrong workers, is an error before anything is written.

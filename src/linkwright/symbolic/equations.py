@@ -6,7 +6,7 @@ F + d = M(q) q̈ + h(q, q̇) + friction + springs + g(q). The derivation is exac
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Literal, get_args
 from warnings import warn
@@ -19,7 +19,7 @@ from linkwright.base.files import check_place, write_text
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.model import Mechanism
-from linkwright.sources import load
+from linkwright.sources import mechanism_of
 from linkwright.symbolic.derivation.links import Model
 from linkwright.symbolic.derivation.literal import literal as made_literal
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way
@@ -44,7 +44,7 @@ _SURE = 9  # coordinates below which every derivation is short
 
 
 def equations(
-    source: Mechanism | str | PathLike[str],
+    mech: Mechanism | str | PathLike[str],
     *,
     literal: str | Collection[str] = "named",
     numbers: Collection[str] | Literal["all"] = (),
@@ -86,10 +86,7 @@ def equations(
     for word, known, what in ((form, FORMS, "form"), (way, get_args(Way), "way")):
         if word not in known and word is not None:
             raise NameNotFound(what, str(word), list(known))
-    if isinstance(source, (str, PathLike)):
-        source = load(fspath(source))
-    if not isinstance(source, Mechanism):
-        raise ModelError(f"equations takes a mechanism or a model file, not {type(source).__name__}")
+    source = mechanism_of(mech)
     mechanism, model = _model(source, literal, numbers, coordinates, round_angles, sums)
     _check_masses(model)
     _warn_of_near_angles(model, mechanism)

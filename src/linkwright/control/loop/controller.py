@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -226,16 +226,6 @@ def gains(name: str, numbers: Any, n: int) -> Floats:
     if not np.isfinite(array).all() or (array < 0.0).any():
         raise ModelError(f"{name} must be finite and not negative, not {numbers!r}")
     return array
-
-
-def refuse_settings(owner: str, keywords: Mapping[str, Any], settings: type[Any]) -> None:
-    """Refuse further keywords of `owner`: fields of its settings object by naming that."""
-    names = {field.name for field in fields(settings)}
-    for name in keywords:
-        if name in names:
-            text = f"{owner} takes no argument {name!r}; give settings=lw.control.{settings.__name__}({name}=...)"
-            raise ModelError(text, element=name)
-        raise TypeError(f"{owner} takes no argument {name!r}")
 
 
 def check_target(target: Target | None, n: int, what: str) -> None:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.base.checks import finite_array, positive_number, whole_number
+from linkwright.base.settings import takes_settings
 from linkwright.base.types import Floats
 from linkwright.control.loop.actuators import Delay, Guard, Saturation, Slew
-from linkwright.control.loop.controller import Measured, State, refuse_settings
+from linkwright.control.loop.controller import Measured, State
 from linkwright.control.loop.plant import Plant, joint_positions
 from linkwright.control.loop.sampled_run import Rows, SampledRun
 from linkwright.control.loop.sensors import Encoder, EncoderReader, Sensor
@@ -90,6 +91,7 @@ class Loop:
     used raise `ModelError`, `NameNotFound` or `ShapeError`.
     """
 
+    @takes_settings(settings=LoopSettings)
     def __init__(
         self,
         mech: Mechanism,
@@ -102,9 +104,7 @@ class Loop:
         sensors: Sequence[Sensor] | str = (),
         torque_limit: ArrayLike | None = None,
         settings: LoopSettings | None = None,
-        **other: Any,
     ) -> None:
-        refuse_settings("Loop", other, LoopSettings)
         if not hasattr(controller, "step"):
             raise ModelError(f"a controller has start(measured) and step(k, t, measured); {controller!r} has not")
         if isinstance(sensors, str) and sensors != "exact":

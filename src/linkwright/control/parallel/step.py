@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.base.checks import positive_number
+from linkwright.base.settings import takes_settings
 from linkwright.base.types import Floats
-from linkwright.control.loop.controller import gains, refuse_settings
+from linkwright.control.loop.controller import gains
 from linkwright.control.parallel.hexapod import LEGS, Hexapod, LinkInertia
 from linkwright.control.parallel.kinematics import SingularPose, Unreachable, check_reach, leg_motion, legs_at
 from linkwright.control.parallel.step_c import c_file
@@ -145,6 +146,7 @@ class ControlStep:
 
     reference: Any = None
 
+    @takes_settings(settings=StepSettings)
     def __init__(
         self,
         geometry: Hexapod,
@@ -155,9 +157,7 @@ class ControlStep:
         period: float = 2e-3,
         reference: Any = None,
         settings: StepSettings | None = None,
-        **other: Any,
     ) -> None:
-        refuse_settings("ControlStep", other, StepSettings)
         self.geometry, self.reference = geometry, reference
         self.settings = StepSettings() if settings is None else settings
         self.period = positive_number("period, the time between two steps in s,", period)
