@@ -6,9 +6,8 @@ wrenches are linear part first, in body axes unless stated otherwise. SI units, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,16 +15,13 @@ from numpy.typing import ArrayLike
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
-from linkwright.described import Described
-from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
-from linkwright.errors import KernelError, ModelError, NameNotFound, ShapeError
-from linkwright.kernels.callpath import shortcut
+from linkwright.dynamics.answers import Answering
+from linkwright.dynamics.functions import ForwardMethod, Reference, Request
+from linkwright.errors import KernelError, ModelError, ShapeError
 from linkwright.kernels.libraries import on_device
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.merge import lock
-from linkwright.programs import Kernels, Maker
-from linkwright.tape.program import Program
-from linkwright.tape.scalar import has_scalars
+from linkwright.programs import Maker
 from linkwright.views import Body, DofReport, Joint
 
 if TYPE_CHECKING:
@@ -34,7 +30,7 @@ if TYPE_CHECKING:
     from linkwright.closed.statics import Equilibrium
 
 
-class Mechanism(Described):
+class Mechanism(Answering):
     """A mechanism: what it is (`bodies`, `joints`, `frames`) and what it does (the methods)."""
 
     def __init__(
@@ -42,8 +38,7 @@ class Mechanism(Described):
     ) -> None:
         """Of a description; with `source`, of one that differs from it in the values of the parameters `names`."""
         super().__init__(Maker(description, None if source is None else source.programs, names))
-        self._source, self.kernels = source, Kernels(self.programs)
-        self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
+        self._source = source
 
     def __getstate__(self) -> tuple[Description, Mechanism | None, tuple[str, ...]]:
         """Copied and pickled as its description: code belongs to one process."""
@@ -52,63 +47,6 @@ class Mechanism(Described):
     def __setstate__(self, state: tuple[Description, Mechanism | None, tuple[str, ...]]) -> None:
         description, source, names = state
         Mechanism.__init__(self, description, source=source, names=names)
-
-    # -- programs -------------------------------------------------------------------------------------
-    def program(
-        self,
-        function: FunctionName,
-        *,
-        method: ForwardMethod | None = None,
-        wrenches: bool = False,
-        frame: str = "",
-        reference: Reference | Literal[""] = "",
-        free: Sequence[str] = (),
-        form: ProgramForm | Literal[""] = "",
-    ) -> Program:
-        """The tape behind a method; parameters in `free` become the entries of a last input p.
-
-        `form` is "unrolled" or "rolled" (a loop over links), by default what suits the number of links.
-        """
-        if function not in FUNCTIONS:
-            raise NameNotFound("function", function, list(FUNCTIONS))
-        if "reference" in FUNCTIONS[function].options:
-            reference = reference or "body"
-        request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
-        return self.kernels.program(request)
-
-    def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:
-        """The answer of a request with one output."""
-        answer: Floats = self._answer(request, *arrays, t=t, out=out)
-        return answer
-
-    def _three(self, request: Request, *arrays: Any, t: Any) -> tuple[Floats, Floats, Floats]:
-        """The answer of a request with three outputs."""
-        first, second, third = self._answer(request, *arrays, t=t)
-        return first, second, third
-
-    def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
-        """Run the program of a request; after the first plain call of one state, take the short way."""
-        answer = self.kernels.evaluate(request, *arrays, t=t, out=out)
-        if isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1 and not self.programs.timed(request):
-            self._shorten(request, arrays)
-        return answer
-
-    def _shorten(self, request: Request, arrays: Sequence[Any]) -> None:
-        """Make later calls of the method for one state native, where its program allows that."""
-        name, method = request.function, request.method
-        plain = request == _PLAIN.get(name) and name not in self.__dict__
-        by_method = bool(method) and method not in self._quick and request == Request("forward_dynamics", method)
-        if not (plain or by_method) or has_scalars(*arrays):
-            return
-        kernel = self.kernels.kernel(request)
-        if by_method and kernel.signature.work < _LONG:
-            quick = shortcut(kernel, partial(type(self)._array, self, request), name)
-            if quick is not None:
-                self._quick[method] = quick
-        if plain:
-            quick = shortcut(kernel, partial(getattr(type(self), name), self), name)
-            if quick is not None:
-                self.__dict__[name] = quick
 
     def with_parameters(self, **values: float) -> Self:
         """The same mechanism with other values of its parameters.
@@ -358,11 +296,5 @@ class Mechanism(Described):
         """(..., 6): linear momentum, and angular momentum about the centre of mass, in ground axes."""
         return self._array(Request("momentum"), q, v)
 
-
-_LONG = 1_000_000  # operations from which the way to a kernel does not count, and threads may share its work
-
-
-#: The requests of plain calls, which have a native shortcut.
-_PLAIN = {name: Request(name) for name, function in FUNCTIONS.items() if function.plain}
 
 __all__ = ["Body", "DofReport", "Joint", "Mechanism"]
