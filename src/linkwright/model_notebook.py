@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.text import counted
 from linkwright.display.markup import ROWS, beside, folded, heading, shown, table, vector
 from linkwright.display.picture import drawn
 from linkwright.errors import LinkwrightError
-from linkwright.text import counted
 from linkwright.views import body_table, joint_table
 
 #: Bodies up to which a mechanism is drawn, and up to which a closed one is assembled for it.

@@ -8,9 +8,10 @@ from typing import TypeVar, overload
 
 import numpy as np
 
+from linkwright.base.text import counted
 from linkwright.base.types import Floats
 from linkwright.display.markup import ROWS, folded, line, shown, table, vector
-from linkwright.text import counted, visible
+from linkwright.errors import visible
 
 T = TypeVar("T")
 

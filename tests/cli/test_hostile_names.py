@@ -10,8 +10,7 @@ from rich.text import Text
 
 from linkwright.cli.app import app
 from linkwright.cli.screen import console, tell_error, tell_text, tell_warning
-from linkwright.errors import FormatError, LinkwrightWarning, NameNotFound
-from linkwright.text import UNSEEN, on_one_line, visible
+from linkwright.errors import UNSEEN, FormatError, LinkwrightWarning, NameNotFound, on_one_line, visible
 
 ESC, CSI, OVERRIDE = "\x1b[31m", "\x9b2J", "\u202e"
 HOSTILE = ESC + CSI + OVERRIDE + "\x07\x08\x7f"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from linkwright.base.text import counted
 from linkwright.cli.run import table
 from linkwright.cli.screen import (
     Arguments,
@@ -24,7 +25,7 @@ from linkwright.cli.screen import (
     model_table,
     tell_warning,
 )
-from linkwright.text import counted, on_one_line
+from linkwright.errors import on_one_line
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism

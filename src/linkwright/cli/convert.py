@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from linkwright.base.text import counted
 from linkwright.cli.screen import (
     Arguments,
     Base,
@@ -23,7 +24,6 @@ from linkwright.cli.screen import (
     tell_warning,
 )
 from linkwright.errors import LinkwrightError
-from linkwright.text import counted
 
 Friction = Annotated[
     str | None,

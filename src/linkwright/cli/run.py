@@ -25,9 +25,8 @@ from linkwright.cli.screen import (
     printed_warnings,
     tell_error,
 )
-from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
 from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
-from linkwright.text import on_one_line
 
 if TYPE_CHECKING:
     from linkwright.mechanism.description import Description

@@ -17,8 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from linkwright.errors import LinkwrightError
-from linkwright.text import on_one_line, visible
+from linkwright.errors import LinkwrightError, on_one_line, visible
 
 if TYPE_CHECKING:
     from linkwright.model import Joint, Mechanism

@@ -15,8 +15,7 @@ from rich.console import Console
 
 from linkwright.cli.run import ModelFile, analysis_kind, as_options, time_points
 from linkwright.cli.screen import Interrupted, console, grid, load, printed_warnings, tell_warning
-from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.text import on_one_line
+from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
 
 if TYPE_CHECKING:
     from linkwright.sweeps.study import Study

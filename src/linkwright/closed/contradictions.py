@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from linkwright.base.text import first_few
 from linkwright.base.types import Floats
 from linkwright.closed.conditions import Conditions
 from linkwright.closed.rates import least_rates, rates_met
@@ -14,7 +15,6 @@ from linkwright.errors import ModelError
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.quantities import Quantity, spoken, with_unit
-from linkwright.text import first_few
 
 #: Up to so many values each is left out in turn, to see which are in each other's way.
 LEFT_OUT = 12

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright.base.text import first_few
 from linkwright.base.types import Floats
 from linkwright.constraints.assembled import EXACT, Assembled, misses, start_state
 from linkwright.constraints.batch import wrong_way
@@ -22,7 +23,6 @@ from linkwright.constraints.recorded import moved as moved_by
 from linkwright.errors import AssemblyError
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.quantities import angle_text, drives_angle
-from linkwright.text import first_few
 
 #: Up to so many entries of J the constraints are let go one by one, and so many of them.
 DENSE, MOST = 400_000, 12

@@ -7,10 +7,10 @@ from math import sqrt
 
 import numpy as np
 
+from linkwright.base.text import first_few
 from linkwright.base.types import Floats
 from linkwright.constraints.diagnosis import repeated_drivers
 from linkwright.constraints.programs import Programs
-from linkwright.text import first_few
 
 #: Up to so many entries of J the rank is found on the dense matrix, in the order of the file.
 DENSE = 400_000

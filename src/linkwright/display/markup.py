@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.text import UNSEEN
+from linkwright.errors import UNSEEN
 
 #: Rows of a table that are shown; the rest is counted.
 ROWS = 12

@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
+from linkwright.base.text import first_few, free_name
 from linkwright.base.types import Floats
 from linkwright.formats.passive import Passive, passive_forces
 from linkwright.formats.poses import HERE, Pose
@@ -16,7 +17,6 @@ from linkwright.formats.xml_text import TreeWriter, elements, number, numbers, q
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import FREE_FALL, GROUND, Description
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.text import first_few, free_name
 
 _TYPES = {
     "revolute": "revolute",

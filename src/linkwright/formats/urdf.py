@@ -10,6 +10,7 @@ from warnings import warn
 
 import numpy as np
 
+from linkwright.base.text import shortened
 from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.files import check_options
@@ -30,7 +31,6 @@ from linkwright.mechanism.elements import Mimic
 from linkwright.mechanism.frames import axis_frame, full_inertia, pack_inertia, rpy_matrix
 from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.merge import merge_fixed
-from linkwright.text import shortened
 
 _KINDS = {
     "revolute": "revolute",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from linkwright.base.text import free_name
 from linkwright.base.types import Floats
 from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.urdf import INERTIA, LARGEST
@@ -14,7 +15,6 @@ from linkwright.formats.xml_text import TreeWriter, attributes, number, numbers,
 from linkwright.mechanism.checks import listed
 from linkwright.mechanism.description import FREE_FALL, GROUND, Description
 from linkwright.mechanism.frames import full_inertia, pack_inertia, roll_pitch_yaw
-from linkwright.text import free_name
 
 _TYPES = {"prismatic": "prismatic", "fixed": "fixed", "planar": "planar", "free": "floating"}
 

@@ -9,6 +9,7 @@ from warnings import warn
 from xml.sax.saxutils import quoteattr
 
 from linkwright.base.stack import outside
+from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.poses import HERE, Pose
 from linkwright.mechanism.checks import listed
@@ -16,7 +17,6 @@ from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import Mimic
 from linkwright.mechanism.frames import snapped
 from linkwright.mechanism.topology import span
-from linkwright.text import first_few
 
 
 class TreeWriter:

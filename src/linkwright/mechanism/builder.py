@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from linkwright.base.text import numbered_name
 from linkwright.errors import ModelError
 from linkwright.mechanism.bound import Array, as_numbers, is_bound, plain_numbers, split_bindings
 from linkwright.mechanism.builder_forces import Forces
@@ -26,7 +27,6 @@ from linkwright.mechanism.elements import Mimic, joint_losses
 from linkwright.mechanism.expression import Expression, Name
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.kinds import KIND_LIST, KINDS
-from linkwright.text import numbered_name
 
 Numeric = float | Expression
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from linkwright.base.text import numbered_name
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.bound import Array, as_numbers, is_bound
 from linkwright.mechanism.description import GROUND
@@ -17,7 +18,6 @@ from linkwright.mechanism.frames import pack_inertia
 from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.laws import as_law
 from linkwright.mechanism.quantities import Quantity, quantities
-from linkwright.text import numbered_name
 
 T = TypeVar("T")
 LAW_VARIABLES = ("q", "v", "d", "dd")

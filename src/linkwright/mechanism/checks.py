@@ -9,6 +9,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.text import first_few
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.mechanism.description import BODY_ARRAYS, GROUND, LIMITS, LOSSES, Description
@@ -18,7 +19,6 @@ from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.kinds import KIND_LIST, JointKind
 from linkwright.mechanism.quantities import Quantity, quantities
-from linkwright.text import first_few
 
 #: How far, as a part of the trace, rounding may take an inertia from what a body can have.
 INERTIA_TOLERANCE = 1e-9

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.text import first_few
 from linkwright.errors import ModelError
 from linkwright.mechanism.description import GROUND, Description
-from linkwright.text import first_few
 
 Ints = NDArray[np.int32]
 _MANY = 10_000  # bodies from which SciPy is worth its import

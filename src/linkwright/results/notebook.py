@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from linkwright.base.text import counted
 from linkwright.display.charts import Chart, legend, svg, together
 from linkwright.display.markup import ROWS, beside, folded, heading, line, shown, span, table
 from linkwright.errors import LinkwrightError
@@ -14,7 +15,6 @@ from linkwright.results.joints import one_coordinate
 from linkwright.results.plots import curves
 from linkwright.results.series import Series, loads
 from linkwright.results.solution import Solution
-from linkwright.text import counted
 from linkwright.viewer.inline import Animation
 from linkwright.viewer.inline import animate as animate_scene
 from linkwright.viewer.motion import spread

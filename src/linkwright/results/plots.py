@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.checks import path_text
+from linkwright.base.text import first_few
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.bodies import QUANTITIES
@@ -21,7 +22,6 @@ from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.places import fitting, place
 from linkwright.results.joints import joint_motion
 from linkwright.results.solution import Solution
-from linkwright.text import first_few
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
+from linkwright.base.text import counted
 from linkwright.base.types import Floats
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.mechanism.bodies import QUANTITIES, of_ground
@@ -28,7 +29,6 @@ from linkwright.results.joints import joint_motion, references_of, tree_motion
 from linkwright.results.series import Series
 from linkwright.results.status import Counters, Status
 from linkwright.spatial.rotation import euler_parameters, quaternion_product
-from linkwright.text import counted
 
 if TYPE_CHECKING:
     import xarray

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwright.text import counted, visible
+from linkwright.base.text import counted
+from linkwright.errors import visible
 
 
 @dataclass(frozen=True)

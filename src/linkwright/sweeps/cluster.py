@@ -10,11 +10,11 @@ from concurrent.futures import CancelledError, Future
 from time import monotonic
 from typing import Any
 
+from linkwright.base.text import first_few
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.sweeps.isolation import Processes
 from linkwright.sweeps.pools import Compute, Pool, path_of
-from linkwright.text import first_few
 
 _LOOK = 1.0  # seconds between looks at who works for a scheduler
 _SILENCE = 60.0  # seconds without workers, or without an answer, after which a study gives up

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
 from linkwright.base.types import Floats
-from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound, on_one_line
 from linkwright.sweeps.batch import MISSING, Batch
 from linkwright.sweeps.plan import Plan, plan_text
 from linkwright.sweeps.task import Task
-from linkwright.text import on_one_line
 
 if TYPE_CHECKING:
     import xarray

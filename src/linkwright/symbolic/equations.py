@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.checks import path_text
 from linkwright.base.files import check_place, write_text
+from linkwright.base.text import first_few
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.model import Mechanism
@@ -36,7 +37,6 @@ from linkwright.symbolic.printing import PRINTERS, Operations, Sheet, latex_bloc
 from linkwright.symbolic.printing.notebook import SHORT, html_blocks
 from linkwright.symbolic.quantities import PARTS, SHORTEST_FIRST
 from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
-from linkwright.text import first_few
 
 MOST = 10_000_000  # terms: some gigabytes
 _NEARLY = 2e-3  # radians: a right angle written as 1.57

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
+from linkwright.base.text import counted
 from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism.bodies import QUANTITIES
 from linkwright.spatial.rotation import euler_parameters_matrix
-from linkwright.text import counted
 
 #: What a page may hold of a motion, in bytes of float32 before they are written as base64.
 BUDGET = 9_000_000

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.text import counted
 from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.meshes import Mesh, read_mesh
@@ -17,7 +18,6 @@ from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import Rod
 from linkwright.mechanism.places import place
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.text import counted
 from linkwright.viewer.figure import Skeleton, body_colors, skeleton, sticks
 from linkwright.viewer.framing import View, box, outermost, view_of
 from linkwright.viewer.joints import anchors, joint_parts, stretched

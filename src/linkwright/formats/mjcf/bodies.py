@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from linkwright.base.text import free_name
 from linkwright.base.types import Floats
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import along, pose_of
 from linkwright.formats.mjcf.settings import Defaults, Settings
 from linkwright.formats.poses import HERE, Pose
-from linkwright.text import free_name
 
 WORLD = "world"
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}

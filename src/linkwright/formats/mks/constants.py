@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from lark.exceptions import UnexpectedInput
 
+from linkwright.base.text import shortened
 from linkwright.errors import FormatError
 from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
 from linkwright.formats.mks.problems import Fault
 from linkwright.formats.mks.syntax import Word
 from linkwright.formats.mks.values import CONSTANTS, Given, Scope, Value
 from linkwright.mechanism.expression import Name
-from linkwright.text import shortened
 
 MAX_LETTERS = 1000
 

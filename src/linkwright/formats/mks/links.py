@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.text import free_name, shortened
 from linkwright.formats.mks.attributes import Attributes, Registry
 from linkwright.formats.mks.axes import turn_as_drawn, turned
 from linkwright.formats.mks.parser import Parsed
@@ -23,7 +24,6 @@ from linkwright.mechanism.expression import Call, Expression, Number
 from linkwright.mechanism.gear_trains import circle
 from linkwright.mechanism.kinds import KINDS
 from linkwright.mechanism.quantities import COORDINATES, POSITIONS, joint_index
-from linkwright.text import free_name, shortened
 
 DEGREE = math.pi / 180.0
 #: Kinds whose coordinates are all angles, so that their limits are.

@@ -14,11 +14,11 @@ from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from linkwright.base.locks import Lock
+from linkwright.base.text import shortened
 from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
 from linkwright.formats.mks.scanner import scan
 from linkwright.formats.mks.syntax import MAX_NAME, Maker, Statement, Word
 from linkwright.formats.mks.vocabulary import JOINT_WORDS, meant
-from linkwright.text import shortened
 
 MAX_NESTING = 100
 MAX_POWERS = 2000  # in one statement

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.text import free_name
 from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes, Registry
@@ -23,7 +24,6 @@ from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias,
 from linkwright.mechanism.description import GROUND_NAMES
 from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.frames import are_parallel, axes_of, axis_frame
-from linkwright.text import free_name
 
 Array = Any  # of floats, or of floats and expressions
 POSE = ("origin", "pqr", "h", "f", "axes")

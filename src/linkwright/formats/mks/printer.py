@@ -9,6 +9,7 @@ from warnings import warn
 
 import numpy as np
 
+from linkwright.base.text import numbered_name
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.mks.axes import turn_as_drawn
 from linkwright.formats.mks.links import LIMITS
@@ -23,7 +24,6 @@ from linkwright.mechanism.elements import Driver, PointOnLine, Rod, Tie
 from linkwright.mechanism.frames import are_parallel, axes_of
 from linkwright.mechanism.quantities import COORDINATES
 from linkwright.mechanism.system import LABELS, System
-from linkwright.text import numbered_name
 
 Array = Any
 _EYE, _ZERO = np.eye(3).tobytes(), np.zeros(3).tobytes()

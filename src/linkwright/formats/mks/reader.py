@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from linkwright.base.locks import cached_property
+from linkwright.base.text import first_few
 from linkwright.errors import FormatError, LinkwrightError, MksError
 from linkwright.formats.files import finite_arithmetic, read_bytes
 from linkwright.formats.mks.attributes import Registry
@@ -29,7 +30,6 @@ from linkwright.mechanism.description import LOSSES, Description, with_rows
 from linkwright.mechanism.drawing import SHAPE_SIZES
 from linkwright.mechanism.expression import Number
 from linkwright.mechanism.system import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS
-from linkwright.text import first_few
 
 T = TypeVar("T")
 MAX_BYTES = 4 * 2**20

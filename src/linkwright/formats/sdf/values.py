@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.text import shortened
 from linkwright.base.types import Floats
 from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.xml import ElementReader, number
 from linkwright.mechanism.frames import rpy_matrix, snapped
 from linkwright.spatial.rotation import euler_parameters_matrix
-from linkwright.text import shortened
 
 _TRUE = ("1", "true")
 
