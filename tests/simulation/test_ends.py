@@ -7,6 +7,7 @@ import pytest
 from moving_models import SWUNG, double_pendulum, oscillator, out_of_reach
 
 import linkwright as lw
+from linkwright.programs import Kernels
 from linkwright.simulation import ends, engines
 from linkwright.simulation.rows import Rows
 
@@ -148,7 +149,7 @@ def test_what_explains_an_end_cannot_lose_the_run(monkeypatch):
         raise np.linalg.LinAlgError("SVD did not converge")
 
     monkeypatch.setattr(lw.Mechanism, "singular", fail)
-    monkeypatch.setattr(lw.Mechanism, "_closing", fail)
+    monkeypatch.setattr(Kernels, "position_correction", fail)
     row = Rows(np.zeros(1), np.zeros((1, mech.nq)), np.zeros((1, mech.nv)), np.zeros((1, mech.nv)))
     for reason in ("step underflow", "constraint cannot be met"):
         status = ends.ended(mech, engines.Trouble(reason, 0.5, 0.1, row), row)
