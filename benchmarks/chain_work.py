@@ -30,7 +30,6 @@ def state(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 # -- subjects: each imports its library before it returns a builder, so that memory is the chain's ----------------
 def linkwright(method: str) -> tuple[str, Builder]:
     import linkwright as lw
-    import linkwright.programs as programs
 
     def build(n: int, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Forward:
         mech, out = lw.chain(n), np.empty(n)

@@ -149,9 +149,7 @@ def ours(mech: lw.Mechanism, method: str, precision: str, note: Callable[..., No
         wait()
         compiled = {"first call": time.perf_counter() - began} if first else {}
         few = [x[:CHECKED].astype(precision).astype(np.float64) for x in host]
-        wanted = lw.rollout(
-            mech, few[0], few[1], DT, 100, few[2], method=method, samples=lw.Samples(every=100)
-        ).final_q
+        wanted = lw.rollout(mech, few[0], few[1], DT, 100, few[2], method=method, samples=lw.Samples(every=100)).final_q
         error = float(np.abs(got.final_q.get() - wanted).max())
         how, size = f"{method} {precision}", (count, steps)
         seconds = timed(partial(lw.rollout, mech, q, v, DT, steps, tau, method=method, every=steps), wait)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.closed.reactions import exerted
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError

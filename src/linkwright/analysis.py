@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright import acting
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
-from linkwright.base.types import Floats
 from linkwright.closed.starting import at_initial_state
 from linkwright.closed.statics import NoEquilibrium
 from linkwright.constraints.assembled import EXACT

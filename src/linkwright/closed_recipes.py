@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.dynamics.context import Question
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.requests import RequestRules

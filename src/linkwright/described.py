@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.tree import Tree

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.dynamics.answers import Answering
 from linkwright.dynamics.functions import ForwardMethod, Reference, Request
 from linkwright.errors import KernelError, ModelError, ShapeError

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.html import ROWS, beside, folded, heading, shown, table, vector
 from linkwright.base.text import counted
-from linkwright.display.markup import ROWS, beside, folded, heading, shown, table, vector
 from linkwright.display.picture import drawn
 from linkwright.errors import LinkwrightError
 from linkwright.views import body_table, joint_table

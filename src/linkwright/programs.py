@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.base.locks import Lock, cached_property
-from linkwright.base.types import Floats
 from linkwright.dynamics.functions import (
     FUNCTIONS,
     Request,

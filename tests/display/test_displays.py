@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import linkwright as lw
+from linkwright.base.html import safe, table
 from linkwright.display.charts import Chart, svg, thinned, ticks, together
-from linkwright.display.markup import safe, table
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 HOSTILE = '<img src=x onerror="alert(1)">'

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.base.regular import open_lock, open_regular
+from linkwright.base.files import open_lock, open_regular
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch
 from linkwright.sweeps.plan import make_plan

@@ -1,4 +1,4 @@
-"""Arrays out of the bytes of `.npy` files that nobody vouches for: the header is believed where the bytes bear it out.
+"""Types of arrays, and arrays out of the bytes of `.npy` files that nobody vouches for.
 
 NumPy's own reader takes the header for Python's text, and allocates what it says.
 """
@@ -9,10 +9,15 @@ import io
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Longs: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
 
 _HEAD = re.compile(
     rb"\x93NUMPY\x01\x00(..)\{'descr': '([<>|][fiu][1248])', 'fortran_order': (True|False), "

@@ -1,4 +1,6 @@
-"""What callers give, as numbers: arrays of float64 and whole numbers, or an error that names the argument."""
+"""What callers give: numbers, shapes and sizes, checked before anything is computed with them; each error names the
+argument.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,69 @@ import math
 import operator
 import os
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.errors import DtypeError, ModelError, ShapeError
+from linkwright.errors import DtypeError, MemoryLimitError, ModelError, ShapeError
+
+GIBIBYTE = 2**30
+
+
+@cache
+def available() -> int:
+    """The bytes that a process can have at most: what is installed, or less where the process is limited."""
+    limits = []
+    if hasattr(os, "sysconf") and {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= set(os.sysconf_names):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    try:
+        import resource
+
+        soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if soft != resource.RLIM_INFINITY:
+            limits.append(soft)
+    except ImportError:  # no POSIX
+        pass
+    return min((x for x in limits if x > 0), default=2**47)
+
+
+def check_memory(what: str, numbers: int, advice: str) -> None:
+    """Refuse so many numbers (8 bytes each) if they cannot be held; `what` takes them, `advice` says what to do."""
+    if 8 * numbers > available():
+        raise too_large(what, 8 * numbers, advice)
+
+
+def too_large(what: str, needed: int, advice: str) -> MemoryLimitError:
+    """The error for something that needs so many bytes."""
+    room = available()
+    text = f"{what} takes {_size(needed)} of memory, and there are {_size(room)}; {advice}"
+    return MemoryLimitError(text, needed=needed, available=room)
+
+
+def empty(what: str, shape: tuple[int, ...], advice: str) -> NDArray[np.float64]:
+    """An array whose numbers are not set yet; one that cannot be had is a MemoryLimitError."""
+    count = math.prod(shape)
+    check_memory(what, count, advice)
+    try:
+        return np.empty(shape)
+    except MemoryError:
+        raise too_large(what, 8 * count, advice) from None
+
+
+def _size(count: int) -> str:
+    return f"{count / GIBIBYTE:.3g} GiB"
+
+
+def outside() -> int:
+    """How far up the stack a caller outside this package is: the `stacklevel` of a warning."""
+    level, frame = 1, sys._getframe(1)
+    ours = ("linkwright.", "functools")  # a cached property calls through the latter
+    while frame.f_back is not None and str(frame.f_globals.get("__name__") or "").startswith(ours):
+        level, frame = level + 1, frame.f_back
+    return level
+
 
 _FLOAT64 = np.dtype(np.float64)
 MOST_POINTS = 10**8  # in time, of one result

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.closed.freedom import constraint_jacobian
 from linkwright.constraints.gear_rates import joint_rates
 from linkwright.mechanism.expression import numeric_values

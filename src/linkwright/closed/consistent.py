@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
-from linkwright.base.types import Floats
 from linkwright.closed.rounding import warned
 from linkwright.constraints.assembled import EXACT
 from linkwright.constraints.driver_laws import check_driver_laws

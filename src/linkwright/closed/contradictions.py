@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import first_few
-from linkwright.base.types import Floats
 from linkwright.closed.conditions import Conditions
 from linkwright.closed.rates import least_rates, rates_met
 from linkwright.closed.search import Candidate, Search

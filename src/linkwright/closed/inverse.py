@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import exact_array, real_array
-from linkwright.base.types import Floats
 from linkwright.closed.freedom import allowed, constraint_jacobian
 from linkwright.errors import DtypeError, ModelError, ShapeError
 

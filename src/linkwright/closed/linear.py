@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.closed.consistent import project
 from linkwright.closed.freedom import allowed, constraint_jacobian, inverse
 from linkwright.closed.rounding import warned

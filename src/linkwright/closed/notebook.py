@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from linkwright.base.html import ROWS, beside, heading, line, number, shown, table
 from linkwright.base.text import counted
-from linkwright.display.markup import ROWS, beside, heading, line, number, shown, table
 
 if TYPE_CHECKING:
     from linkwright.closed.linear import Linearised

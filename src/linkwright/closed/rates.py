@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.closed.conditions import EXACT, Conditions
 from linkwright.constraints.least_squares import least, split
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.reactions import Reactions
 from linkwright.mechanism.bodies import of_ground

@@ -10,8 +10,8 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.stack import outside
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
+from linkwright.base.checks import outside
 from linkwright.closed.freedom import constraint_jacobian
 from linkwright.constraints.rounded import Poses, closing_mechanism
 from linkwright.errors import LinkwrightWarning

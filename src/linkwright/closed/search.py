@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.closed.conditions import EXACT, Conditions, Residuals
 from linkwright.constraints.assembled import MISFIT
 from linkwright.constraints.least_squares import damped, least, split

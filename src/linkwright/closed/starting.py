@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.closed.conditions import EXACT, Conditions
 from linkwright.closed.consistent import as_drawn
 from linkwright.closed.contradictions import no_rates, no_state

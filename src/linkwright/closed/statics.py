@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.closed.consistent import one
 from linkwright.closed.rounding import warned
 from linkwright.errors import LinkwrightError, ModelError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.batch import Batch
 from linkwright.constraints.counting import counted_angles
 from linkwright.constraints.elimination import RANK_TOLERANCE

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.assembled import EXACT, MISFIT, Assembled, damped_newton, moved_states, rank_tolerance
 from linkwright.constraints.batch import Batch, wrong_way
 from linkwright.constraints.diagnosis import does_not_close

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.equations import PARALLEL, Constraint, Equations, drawn_rows, record_numbers
 from linkwright.constraints.programs import Programs, named
 from linkwright.constraints.recorded import Layout

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.forms import Form, Frame, near
 from linkwright.constraints.space import Space
 from linkwright.spatial.algebra import Array

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.constraints.freedom import independent_rows
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.stages import Stages

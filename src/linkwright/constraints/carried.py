@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.central import Masses, clean
 from linkwright.constraints.scans import entry, row

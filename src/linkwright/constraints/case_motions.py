@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.assembly import Assembly, assemble
 from linkwright.constraints.batch import Batch, drawn_states, same_forms
 from linkwright.constraints.driver_laws import undefined

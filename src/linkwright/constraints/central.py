@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints import blocks, forms
 from linkwright.constraints.closings import by_follower, closing_constraints
 from linkwright.constraints.equations import Constraint, Equations, Source, by_form

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.equations import Equations, joint_frames
 from linkwright.constraints.forms import between, near
 from linkwright.mechanism.description import Description

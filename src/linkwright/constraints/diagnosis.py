@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import first_few
-from linkwright.base.types import Floats
 from linkwright.constraints.assembled import EXACT, Assembled, misses, start_state
 from linkwright.constraints.batch import wrong_way
 from linkwright.constraints.equations import Constraint, Equations, joint_frames

@@ -7,8 +7,8 @@ from math import sqrt
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import first_few
-from linkwright.base.types import Floats
 from linkwright.constraints.diagnosis import repeated_drivers
 from linkwright.constraints.programs import Programs
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.topology import Topology, span
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.constraints.assembled import Assembled, start_state
 from linkwright.constraints.assembly import assemble
 from linkwright.constraints.batch import Batch

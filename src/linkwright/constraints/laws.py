@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.carried import Carried
 from linkwright.constraints.equations import frame
 from linkwright.constraints.space import CentralFrame

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 
 #: Singular values below this part of the largest are rounding.
 RANK = 1e-10

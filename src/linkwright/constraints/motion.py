@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import check_points
-from linkwright.base.types import Floats
 from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.branch import Branch
 from linkwright.constraints.programs import Programs, Step

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.motion import State, Stepper, shift_between_all
 from linkwright.constraints.programs import Programs, Step

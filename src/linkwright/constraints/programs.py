@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.recorded import (
     INTEGRATED,

@@ -11,7 +11,7 @@ from itertools import repeat
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.counting import counted_angles
 from linkwright.constraints.equations import Constraint
 from linkwright.constraints.programs import Programs

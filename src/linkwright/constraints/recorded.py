@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.constraints import blocks
 from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination

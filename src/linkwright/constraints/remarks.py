@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.space import plane
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.elements import Driver

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints import forms, relative
 from linkwright.constraints.assembled import MISFIT
 from linkwright.constraints.least_squares import GAPS

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.constraints import inertial
 from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.central_layout import CentralLayout

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.forces import BodyFrame
 from linkwright.mechanism.frames import axis_frame, snapped
 from linkwright.mechanism.tree import Tree

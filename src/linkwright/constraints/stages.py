@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.recorded import Layout
 from linkwright.mechanism.description import GROUND
 

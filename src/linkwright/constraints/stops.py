@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.assembled import Assembled, damped_newton_of_one, misses
 from linkwright.constraints.batch import Batch, about_axis, axis_sines
 from linkwright.constraints.diagnosis import Relaxation

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.equations import joint_frames
 from linkwright.constraints.forms import between

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.closed.conditions import Conditions
 from linkwright.design.recorded import Recorded
 from linkwright.design.rows import Evaluator, second_derivatives

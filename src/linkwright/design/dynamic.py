@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import positive_number
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.design.beginning import InitialState
 from linkwright.design.recorded import DesignRequest
 from linkwright.design.rows import Evaluator, Undefined, second_derivatives

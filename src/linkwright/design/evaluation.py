@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.design.optimum import Visit
 from linkwright.design.problem import Problem
 from linkwright.design.rows import Undefined

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.design.rows import Evaluator, Undefined, differentiated
 from linkwright.errors import AssemblyError, ModelError
 from linkwright.kernels.kernel import Kernel

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.settings import takes_settings
-from linkwright.base.types import Floats
 from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Point, overstepped
 from linkwright.design.optimum import Optimum
 from linkwright.design.problem import Problem

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.design.rows import Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.comparison import parameters_used

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.design.recorded import DesignRequest, Recorded, kernel
 from linkwright.errors import LinkwrightError
 from linkwright.outputs.derivatives import Rows, Series

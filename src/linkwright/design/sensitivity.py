@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.settings import takes_settings
-from linkwright.base.types import Floats
 from linkwright.design.problem import Problem
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.comparison import parameters_used

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.design.problem import as_mapping
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.outputs.language import named

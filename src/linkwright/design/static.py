@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.closed.statics import NoEquilibrium, frozen
 from linkwright.design.recorded import Recorded
 from linkwright.design.rows import Evaluator, Undefined, differentiated

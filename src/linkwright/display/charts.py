@@ -10,8 +10,8 @@ from itertools import pairwise, zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
-from linkwright.display.markup import number, safe
+from linkwright.base.arrays import Floats
+from linkwright.base.html import number, safe
 
 #: Colours that people with any colour vision tell apart, of a lightness that shows on white and on black.
 COLOURS = ("#2f7fc1", "#d9602b", "#17a67c", "#c06fa3", "#c79200", "#62a8d8")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
-from linkwright.display.markup import safe
+from linkwright.base.arrays import Floats
+from linkwright.base.html import safe
 from linkwright.mechanism.bodies import body_motion
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.topology import span

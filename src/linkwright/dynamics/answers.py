@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.described import Described
 from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
 from linkwright.errors import NameNotFound

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from warnings import warn
 
+from linkwright.base.arrays import Floats
+from linkwright.base.checks import outside
 from linkwright.base.locks import cached_property
-from linkwright.base.stack import outside
-from linkwright.base.types import Floats
 from linkwright.dynamics.functions import (
     COUPLED_METHOD,
     DEFAULT_METHOD,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.exports.measure import FLAGS, Size, measured
 from linkwright.exports.pages import operations, readme
 from linkwright.exports.subject import Subject, plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.exports import modules as M
 from linkwright.exports.pages import operations, readme

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.exports.subject import Subject
 from linkwright.tape.block import Block

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from linkwright.base.regular import open_regular
+from linkwright.base.files import open_regular
 from linkwright.errors import FormatError, ModelError, NameNotFound
 
 MAX_BYTES = 64 * 2**20

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.bodies import claimed
 from linkwright.formats.mjcf.shapes import geom_sizes
 from linkwright.formats.passive import Passive, passive_forces

@@ -8,8 +8,8 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import first_few, free_name
-from linkwright.base.types import Floats
 from linkwright.formats.passive import Passive, passive_forces
 from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.urdf import INERTIA

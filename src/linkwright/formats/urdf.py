@@ -10,8 +10,8 @@ from warnings import warn
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import shortened
-from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.files import check_options
 from linkwright.formats.passive import with_losses

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import free_name
-from linkwright.base.types import Floats
 from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.urdf import INERTIA, LARGEST
 from linkwright.formats.xml_text import TreeWriter, attributes, number, numbers, quoted

@@ -19,8 +19,8 @@ from xml.parsers import expat
 import numpy as np
 from lxml import etree
 
-from linkwright.base.stack import outside
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
+from linkwright.base.checks import outside
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.files import MAX_BYTES, errors_in, read_bytes
 

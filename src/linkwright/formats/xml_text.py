@@ -8,7 +8,7 @@ from typing import Any
 from warnings import warn
 from xml.sax.saxutils import quoteattr
 
-from linkwright.base.stack import outside
+from linkwright.base.checks import outside
 from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.poses import HERE, Pose

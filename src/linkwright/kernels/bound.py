@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import exact_array
-from linkwright.base.types import Floats
 from linkwright.errors import ShapeError
 from linkwright.kernels.arguments import wrong_dtype
 from linkwright.kernels.execution import native

@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import packed, unpacked
+from linkwright.base.checks import outside
 from linkwright.base.files import atomic_file
-from linkwright.base.stack import outside
 from linkwright.errors import LinkwrightError, LinkwrightWarning
 
 T = TypeVar("T")

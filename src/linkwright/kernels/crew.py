@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
-from linkwright.base.types import Floats
 from linkwright.errors import KernelError
 from linkwright.kernels import compiled
 from linkwright.kernels.bound import bound, checked

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.checks import exact_array, real_array
+from linkwright.base.arrays import Floats
+from linkwright.base.checks import check_memory, empty, exact_array, real_array
 from linkwright.base.locks import Lock, cached_property
-from linkwright.base.memory import check_memory, empty
-from linkwright.base.types import Floats
 from linkwright.errors import KernelError
 from linkwright.kernels import bound as binding
 from linkwright.kernels import cache as disk

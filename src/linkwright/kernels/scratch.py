@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from linkwright.base.memory import check_memory, empty
+from linkwright.base.checks import check_memory, empty
 
 LARGE = 2**17  # numbers from which scratch is lent from here
 KEPT = 2**28  # numbers in all idle pieces together

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from linkwright.base.memory import check_memory
+from linkwright.base.checks import check_memory
 from linkwright.tape.program import Buffer, Program
 
 Shape = tuple[int, ...]

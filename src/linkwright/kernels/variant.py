@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
-from linkwright.base.types import Floats
 from linkwright.kernels import scratch
 from linkwright.kernels.execution import pool, pool_size, threads
 from linkwright.kernels.signature import Signature

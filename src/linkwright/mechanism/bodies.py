@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.program_cache import kernel
 from linkwright.mechanism.description import GROUND, Description, Start, sealed

@@ -9,8 +9,8 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import first_few
-from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.mechanism.description import BODY_ARRAYS, GROUND, LIMITS, LOSSES, Description
 from linkwright.mechanism.elements import JointForce, laws_of

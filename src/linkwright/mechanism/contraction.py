@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Longs
+from linkwright.base.arrays import Longs
 
 STRETCH = 16  # links put together one by one
 

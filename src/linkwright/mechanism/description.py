@@ -15,8 +15,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.drawing import Shape, Trace
 from linkwright.mechanism.elements import Driver, Element, Initial, JointForce, Mimic, Tie, joint_losses

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.expression import Expression
 
 ShapeKind = Literal["box", "cylinder", "cone", "sphere", "capsule", "mesh"]

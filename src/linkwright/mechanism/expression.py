@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.tape.functions import Symbol, absolute, arctan2, floor, maximum, minimum, sign, table, where
 from linkwright.tape.table import Table

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.bound import Array, is_bound
 from linkwright.spatial.algebra import cross, dot
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.bodies import QUANTITIES
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.places import spread, turned, turned_back

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.finite import (

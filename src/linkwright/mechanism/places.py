@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description, Names
 from linkwright.spatial.algebra import point_acceleration, point_velocity

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.frames import SNAP, full_inertia, pack_inertia, snapped

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.known_angles import driven_coordinates, gear_order, initial_coordinates
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.errors import ModelError
 from linkwright.kernels import program_cache
 from linkwright.kernels.kernel import Kernel

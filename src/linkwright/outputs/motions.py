@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.errors import NameNotFound
 from linkwright.mechanism.bodies import QUANTITIES, of_ground
 from linkwright.mechanism.cases import Cases

@@ -8,8 +8,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
-from linkwright.base.types import Floats
 from linkwright.constraints.motion import times_of
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism.description import Description

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.expression import Call, Expression, Lookup, Name
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.assembled import MISFIT
 from linkwright.constraints.least_squares import GAPS
 from linkwright.spatial.algebra import Array

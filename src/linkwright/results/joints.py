@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.bodies import of_ground
 from linkwright.mechanism.description import GROUND
 from linkwright.mechanism.joint_motion import FrameMotion, relative_motion

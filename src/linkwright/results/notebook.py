@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from linkwright.base.html import ROWS, beside, folded, heading, line, shown, span, table
 from linkwright.base.text import counted
 from linkwright.display.charts import Chart, legend, svg, together
-from linkwright.display.markup import ROWS, beside, folded, heading, line, shown, span, table
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism.bodies import QUANTITIES
 from linkwright.results.joints import one_coordinate

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import path_text
 from linkwright.base.text import first_few
-from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism.bodies import QUANTITIES
 from linkwright.mechanism.kinds import JointKind

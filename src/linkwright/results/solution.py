@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
 from linkwright.base.text import counted
-from linkwright.base.types import Floats
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.mechanism.bodies import QUANTITIES, of_ground
 from linkwright.mechanism.description import GROUND, Description, sealed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.cases import Cases
 from linkwright.mechanism.lengths import length_scale
 from linkwright.simulation.beginning import Settings, first_steps

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
-from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism.lengths import coordinate_units
 from linkwright.simulation.control import CLOSED

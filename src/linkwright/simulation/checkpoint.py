@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.files import check_target, write_bytes
-from linkwright.base.regular import open_regular
+from linkwright.base.files import check_target, open_regular, write_bytes
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.archives import DAMAGE, fits_shape, plain_array
 from linkwright.results.solution import Occurrence

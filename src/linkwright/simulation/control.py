@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.simulation.tableaux import Tableau
 from linkwright.simulation.tolerances import GROUPS, Tolerances
 from linkwright.tape.functions import less, less_equal, maximum, minimum, where

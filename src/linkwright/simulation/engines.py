@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.kernels.bound import marched
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.control import (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.tableaux import Tableau
 from linkwright.tape.program import Program

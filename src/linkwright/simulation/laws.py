@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import shown
-from linkwright.base.types import Floats
 from linkwright.errors import DtypeError, LinkwrightError, RecordingError, ShapeError
 from linkwright.kernels.interpret import numpy_runner
 from linkwright.simulation.memory import Memory

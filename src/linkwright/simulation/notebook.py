@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwright.base.html import beside, heading, shown, span, table
 from linkwright.display.charts import Chart, svg
-from linkwright.display.markup import beside, heading, shown, span, table
 from linkwright.viewer.motion import spread
 
 if TYPE_CHECKING:

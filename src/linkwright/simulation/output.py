@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.simulation.engines import Engine
 from linkwright.simulation.rows import Growing, Rows
 

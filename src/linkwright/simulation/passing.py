@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.laws import LawFailed
 from linkwright.simulation.rows import Rows

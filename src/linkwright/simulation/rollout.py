@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import finite_number, positive_number, real_array, whole_number
-from linkwright.base.memory import check_memory, empty
+from linkwright.base.arrays import Floats
+from linkwright.base.checks import check_memory, empty, finite_number, positive_number, real_array, whole_number
 from linkwright.base.settings import takes_settings
-from linkwright.base.types import Floats
 from linkwright.closed.rounding import warned
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.kernel import Kernel

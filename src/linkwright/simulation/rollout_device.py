@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwright.base.memory import GIBIBYTE
+from linkwright.base.checks import GIBIBYTE
 from linkwright.errors import DtypeError, KernelError, ModelError, ShapeError
 from linkwright.kernels import compiled, foreign
 from linkwright.kernels.cuda.device_arrays import cupy

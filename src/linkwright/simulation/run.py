@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.closed.rounding import unsure
 from linkwright.errors import FormatError
 from linkwright.results.solution import Occurrence, Solution

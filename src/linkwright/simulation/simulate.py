@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import check_points, finite_number, path_text, positive_number, real_array
 from linkwright.base.settings import takes_settings
-from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.simulation.settings import Saving, Stepping

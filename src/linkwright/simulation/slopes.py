@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.dense import weighted
 from linkwright.simulation.kernels import Kernels, in_batch

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.simulation.called import Creep
 from linkwright.simulation.control import CLOSED, CONTROL, LATELY, SHRUNK, USUAL, first_control
 from linkwright.simulation.engines import Engine, EngineState, Trouble

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.frames import receive, send
 from linkwright.tape.preparing import listen

@@ -10,8 +10,8 @@ from concurrent.futures import CancelledError, Future
 from time import monotonic
 from typing import Any
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import first_few
-from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.sweeps.isolation import Processes
 from linkwright.sweeps.pools import Compute, Pool, path_of

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import path_text
-from linkwright.base.files import check_target, write_bytes
-from linkwright.base.regular import open_regular
-from linkwright.base.types import Floats
+from linkwright.base.files import check_target, open_regular, write_bytes
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.results import superblock
 from linkwright.results.netcdf import netcdf_bytes

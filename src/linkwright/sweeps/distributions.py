@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
 
 _LEAST = 2.0**-53  # probabilities of 0 and 1 are as close to these as doubles tell

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.constraints.assembly import assemble
 from linkwright.constraints.batch import Batch, drawn_states
 from linkwright.errors import LinkwrightError

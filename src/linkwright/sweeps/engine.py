@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.closed.rounding import warned
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
 from linkwright.mechanism.cases import Cases

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 
 _LENGTH = struct.Struct("=Q")
 

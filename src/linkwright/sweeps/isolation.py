@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
-from linkwright.base.types import Floats
 from linkwright.sweeps.batch import Batch, joined
 from linkwright.sweeps.process import Death, WorkerProcess
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.closed.starting import at_initial_state
 from linkwright.constraints.assembled import start_state
 from linkwright.constraints.case_motions import CaseKinematics

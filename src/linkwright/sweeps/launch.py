@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from linkwright.base.files import move_aside
-from linkwright.base.regular import kind
+from linkwright.base.files import kind, move_aside
 from linkwright.base.settings import takes_settings
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.outputs.question import AnalysisSettings

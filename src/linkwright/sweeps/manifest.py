@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.arrays import array_of
-from linkwright.base.files import write_bytes
-from linkwright.base.regular import open_regular
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats, array_of
+from linkwright.base.files import open_regular, write_bytes
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.results.archives import DAMAGE
 from linkwright.sweeps.plan import Plan, is_recipe

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism.cases import Cases

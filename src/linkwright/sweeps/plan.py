@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array, whole_number
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.sweeps.distributions import DISTRIBUTIONS, Distribution
 from linkwright.sweeps.settings import Sampling

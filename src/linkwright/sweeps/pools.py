@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.sweeps.isolation import Processes
 
 #: What computes cases: from a task's text and values to plain data, as `sweeps.work.compute` does.

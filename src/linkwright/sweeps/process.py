@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
-from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.frames import receive, send
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.elements import laws_of
 from linkwright.sweeps.batch import reason_of
 from linkwright.sweeps.model import StudyModel

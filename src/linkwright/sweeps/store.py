@@ -22,9 +22,8 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.files import cannot_write, write_bytes
-from linkwright.base.regular import kind, open_lock, open_regular
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
+from linkwright.base.files import cannot_write, kind, open_lock, open_regular, write_bytes
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
 from linkwright.results.archives import DAMAGE, plain_array
 from linkwright.sweeps.batch import Batch

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound, on_one_line
 from linkwright.sweeps.batch import MISSING, Batch
 from linkwright.sweeps.plan import Plan, plan_text
@@ -192,7 +192,7 @@ class Study:
 
         Raises FormatError where the file is damaged or is no study's, and LinkwrightError for a folder without a study.
         """
-        from linkwright.base.regular import kind
+        from linkwright.base.files import kind
         from linkwright.sweeps.dataset import gathered, load
         from linkwright.sweeps.manifest import MANIFEST, read_manifest
         from linkwright.sweeps.store import DATASET, Store
@@ -241,7 +241,7 @@ class Study:
         return on_one_line(plan_text(self.plan)) + "".join(ends)
 
     def _repr_html_(self) -> str:
-        from linkwright.display.markup import heading, line, shown, table
+        from linkwright.base.html import heading, line, shown, table
 
         title, _, ends = self.described().partition(": ")
         rows = self.summary()

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
-from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch, joined, sentence
 from linkwright.sweeps.task import Task

@@ -14,10 +14,10 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import path_text
 from linkwright.base.files import check_place, write_text
 from linkwright.base.text import first_few
-from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.model import Mechanism
 from linkwright.sources import mechanism_of

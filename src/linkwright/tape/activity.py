@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Bools
+from linkwright.base.arrays import Bools
 from linkwright.tape.dataflow import periods
 from linkwright.tape.derivative_block import depends, needs
 from linkwright.tape.program import Program

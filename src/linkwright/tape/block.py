@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.tape import operations as O
 from linkwright.tape.recorder import Recorder
 from linkwright.tape.scalar import CONSTANT, INPUT, Scalar

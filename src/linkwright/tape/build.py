@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.checks import whole_number
-from linkwright.base.memory import check_memory
+from linkwright.base.checks import check_memory, whole_number
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block, finish
 from linkwright.tape.preparing import preparing

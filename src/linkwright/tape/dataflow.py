@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Longs
+from linkwright.base.arrays import Longs
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Case, Each, Loop, Operand, PartialVisitor, Statement, Walk, nested
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from linkwright.base.types import Floats, Longs
+from linkwright.base.arrays import Floats, Longs
 from linkwright.errors import RecordingError
 from linkwright.tape.block import Block, finish
 from linkwright.tape.build import ProgramBuilder

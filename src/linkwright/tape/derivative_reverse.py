@@ -13,7 +13,7 @@ from itertools import islice
 
 import numpy as np
 
-from linkwright.base.types import Longs
+from linkwright.base.arrays import Longs
 from linkwright.errors import RecordingError
 from linkwright.tape.activity import useful, varied
 from linkwright.tape.build import ProgramBuilder

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Longs
+from linkwright.base.arrays import Longs
 from linkwright.tape.build import ProgramBuilder
 from linkwright.tape.dataflow import first_start
 from linkwright.tape.program import Program

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwright.base.types import Bools, Longs
+from linkwright.base.arrays import Bools, Longs
 from linkwright.errors import RecordingError
 from linkwright.tape.activity import Marks
 from linkwright.tape.dataflow import Access, Kind, periods, starts

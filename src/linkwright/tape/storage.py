@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import array_of
 from linkwright.base.checks import path_text
-from linkwright.base.files import atomic_file
-from linkwright.base.regular import open_regular
+from linkwright.base.files import atomic_file, open_regular
 from linkwright.errors import FormatError
 from linkwright.tape.block import Block
 from linkwright.tape.program import Buffer, Program, describe

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from linkwright.base.types import Longs
+from linkwright.base.arrays import Longs
 from linkwright.errors import LinkwrightError
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.mechanism.description import GROUND, Description
 from linkwright.mechanism.elements import PointForce, Rod
 from linkwright.mechanism.places import place

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.viewer.motion import Motion
 
 _FLAT = 1e-8  # of the motion's squares: what a planar motion may leave its plane

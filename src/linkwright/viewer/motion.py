@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.base.text import counted
-from linkwright.base.types import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism.bodies import QUANTITIES
 from linkwright.spatial.rotation import euler_parameters_matrix

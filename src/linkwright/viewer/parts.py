@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.viewer.motion import along
 
 #: Colours that people with any colour vision tell apart, on light and on dark ground.

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import counted
-from linkwright.base.types import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.meshes import Mesh, read_mesh
 from linkwright.mechanism.description import GROUND, Description

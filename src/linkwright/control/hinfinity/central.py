@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.systems import System, balanced
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.systems import System, balanced, in_hertz, invariant_zeros, unmapped
 from linkwright.errors import DesignError, ShapeError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.norms import hinf_norm
 from linkwright.control.hinfinity.systems import System, gains, lft, series, system
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.control.hinfinity.margins import Margins, loop_margins
 from linkwright.control.hinfinity.norms import Norm, hinf_norm
 from linkwright.control.hinfinity.synthesis import Design, hinf

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.discrete import sampled
 from linkwright.control.hinfinity.mixed_sensitivity import MixedSensitivity, mixed_sensitivity
 from linkwright.control.hinfinity.reduction import reduce

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.identification.prediction import Orders, Predictor
 from linkwright.control.identification.starts import starts
 from linkwright.control.identification.uncertainty import parameter_covariance

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import positive_number, real_array, whole_number
-from linkwright.base.types import Floats
 from linkwright.control.identification.prediction import Coefficients, Orders, Predictor, join, stable
 from linkwright.control.identification.uncertainty import Band, response_covariance
 from linkwright.errors import LinkwrightError

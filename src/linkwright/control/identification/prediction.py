@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import lstsq  # type: ignore[import-untyped]  # SciPy has no types
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import DataError, LinkwrightError
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import logm  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.systems import System, delay, from_polynomials, row, series, to_continuous
 from linkwright.control.identification.prediction import reflected, stable
 from linkwright.errors import LinkwrightError

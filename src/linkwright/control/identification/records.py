@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import positive_number, real_array, whole_number
-from linkwright.base.types import Floats
 from linkwright.control.identification.tables import MOST_ROWS, read_columns
 from linkwright.errors import DataError, ExcitationError, NameNotFound
 

@@ -13,9 +13,9 @@ from typing import TextIO
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import path_text
-from linkwright.base.regular import open_regular
-from linkwright.base.types import Floats
+from linkwright.base.files import open_regular
 from linkwright.errors import DataError
 
 MOST_BYTES = 1 << 30

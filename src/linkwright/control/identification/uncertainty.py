@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import chi2, norm  # type: ignore[import-untyped]  # SciPy has no types
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.identification.prediction import Orders, Predictor, stable
 from linkwright.errors import DataError
 

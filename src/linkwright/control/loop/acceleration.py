@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import positive_number
-from linkwright.base.types import Floats
 from linkwright.control.loop.controller import Measured, Target
 from linkwright.errors import ModelError, NameNotFound
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import positive_number
-from linkwright.base.types import Floats
 from linkwright.control.loop.controller import one_or_each
 from linkwright.errors import ModelError, ShapeError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.loop.controller import Reference, Target, check_target, gains
 from linkwright.control.loop.modelled import Modelled
 from linkwright.control.loop.posture import ModelState

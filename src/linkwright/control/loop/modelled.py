@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.loop.controller import Controller, Measured, Reference, Target
 from linkwright.control.loop.posture import ModelState
 

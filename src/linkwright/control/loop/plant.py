@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import finite_array
-from linkwright.base.types import Floats
 from linkwright.control.loop.motion import frame_motion
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.kernels.bound import bound

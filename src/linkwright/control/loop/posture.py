@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.loop.motion import frame_kinematics, loop_kinematics
 from linkwright.control.loop.plant import joint_positions
 from linkwright.dynamics.functions import Request

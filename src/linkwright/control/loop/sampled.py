@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import finite_array, positive_number, whole_number
 from linkwright.base.settings import takes_settings
-from linkwright.base.types import Floats
 from linkwright.control.loop.actuators import Delay, Guard, Saturation, Slew
 from linkwright.control.loop.controller import Measured, State
 from linkwright.control.loop.plant import Plant, joint_positions

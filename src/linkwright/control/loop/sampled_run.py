@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.results.series import Series
 from linkwright.results.solution import Solution

@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import finite_number, positive_number, whole_number
-from linkwright.base.types import Floats
 from linkwright.control.loop.plant import Plant, joint_positions
 from linkwright.errors import ModelError, NameNotFound
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.loop.controller import Target
 from linkwright.control.loop.posture import ModelState
 from linkwright.control.loop.turns import turn_matrix, turn_vector

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.spatial.finite import logarithm
 from linkwright.spatial.rotation import euler_parameters
 

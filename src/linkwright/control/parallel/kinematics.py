@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import finite_array
-from linkwright.base.types import Floats
 from linkwright.control.parallel.hexapod import Hexapod
 from linkwright.control.parallel.legs import (
     KNEE,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.parallel.hexapod import Hexapod, LinkInertia
 from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
 from linkwright.tape.functions import absolute, arctan2, maximum, minimum

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control.parallel.forward import ROUNDS
 from linkwright.control.parallel.hexapod import Hexapod
 from linkwright.control.parallel.step_program import STATE

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.bodies import Bodies, Joint, claimed
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import Defaults, Settings

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import free_name
-from linkwright.base.types import Floats
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import along, pose_of
 from linkwright.formats.mjcf.settings import Defaults, Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.actuators import Actuator, control_name
 from linkwright.formats.mjcf.bodies import Bodies, Joint, Site, claimed
 from linkwright.formats.mjcf.inertias import Weight

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.bodies import Bodies, Body, Geom
 from linkwright.formats.mjcf.meshes import Meshes
 from linkwright.formats.mjcf.nodes import Node

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.bodies import Bodies, Joint
 from linkwright.formats.mjcf.chains import Chains, free_pose
 from linkwright.formats.mjcf.nodes import Node

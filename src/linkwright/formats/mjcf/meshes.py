@@ -9,7 +9,7 @@ from pathlib import Path, PureWindowsPath
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import FormatError
 from linkwright.formats.files import read_bytes
 from linkwright.formats.includes import MAX_FILES, Folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import Settings
 from linkwright.formats.poses import Pose

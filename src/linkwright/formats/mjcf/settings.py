@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.nodes import Node
 
 #: The shortcuts of <general>: all of them set the attributes of one default.

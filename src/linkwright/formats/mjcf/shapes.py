@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.bodies import WORLD, Bodies, Geom, claimed
 from linkwright.formats.mjcf.inertias import geom_kind, geom_size
 from linkwright.formats.mjcf.meshes import Meshes

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.bodies import Bodies, Joint, Site
 from linkwright.formats.mjcf.chains import Chains
 from linkwright.formats.mjcf.nodes import Node

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import free_name
-from linkwright.base.types import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes, Registry
 from linkwright.formats.mks.colours import colour_of

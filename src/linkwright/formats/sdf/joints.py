@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
 from linkwright.formats.poses import Pose
 from linkwright.formats.sdf.scope import WORLD, Place, Scope

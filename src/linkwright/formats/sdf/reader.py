@@ -9,7 +9,7 @@ from warnings import warn
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.files import check_options, errors_in
 from linkwright.formats.includes import Folder

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.base.text import shortened
-from linkwright.base.types import Floats
 from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.xml import ElementReader, number
 from linkwright.mechanism.frames import rpy_matrix, snapped

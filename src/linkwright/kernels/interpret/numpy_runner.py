@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import KernelError
 from linkwright.tape.block import Block
 from linkwright.tape.program import Buffer, Program

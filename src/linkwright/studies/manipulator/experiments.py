@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control import (
     Accelerations,
     Curve,

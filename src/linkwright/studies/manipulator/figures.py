@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control import Hexapod, legs_at
 from linkwright.errors import LinkwrightError
 from linkwright.studies.manipulator.experiments import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control import bode, multiplicative_error, system
 from linkwright.studies.manipulator.figures import ALARM, FAINT, INK, dressed, legend, panels
 

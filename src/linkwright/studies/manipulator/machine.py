@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright import Builder, Mechanism
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import finite_number, positive_number
-from linkwright.base.types import Floats
 from linkwright.control import Hexapod, check_reach, leg_motion, legs_at
 from linkwright.errors import ModelError
 from linkwright.studies.manipulator.drawing import draw

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright import Mechanism
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 
 
 def about(axis: int, angle: float) -> Floats:

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 
 from linkwright import Mechanism
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import positive_number
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.control import (
     AccelerationFeedback,
     Accelerometer,

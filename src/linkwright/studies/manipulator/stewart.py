@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright import Builder, Mechanism
+from linkwright.base.arrays import Floats
 from linkwright.base.checks import finite_array, positive_number
-from linkwright.base.types import Floats
 from linkwright.control import Unreachable, euler_parameters, rotation_matrix
 from linkwright.errors import ModelError
 from linkwright.spatial.algebra import point_velocity

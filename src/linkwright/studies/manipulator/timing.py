@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwright import Program
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.control import ControlStep, Hexapod, StepSettings, leg_counts, leg_motion
 from linkwright.studies.manipulator.geometry import LEGS
 

@@ -11,7 +11,7 @@ from math import cos, pi, sin
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.symbolic.derivation.links import Model
 from linkwright.symbolic.equilibria.balance import Balance
 from linkwright.symbolic.formulas.formula import evaluate

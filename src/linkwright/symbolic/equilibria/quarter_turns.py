@@ -9,7 +9,7 @@ from math import pi, prod
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.symbolic.equilibria.balance import Balance
 from linkwright.symbolic.formulas.exact import rational
 from linkwright.symbolic.formulas.formula import Sum, Symbol, evaluate, symbols

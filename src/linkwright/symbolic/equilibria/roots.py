@@ -7,7 +7,7 @@ from math import pi
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.symbolic.equilibria.balance import Balance
 
 ITERATIONS = 80

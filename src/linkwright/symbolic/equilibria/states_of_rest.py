@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from linkwright.base.types import Floats
+from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
 from linkwright.symbolic.equilibria.balance import Balance, Force

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from flint import Ordering, fmpq, fmpq_mpoly_ctx
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.errors import ModelError
 from linkwright.symbolic.formulas.formula import (
     Applied,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.base.types import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
 from linkwright.symbolic.formulas.calculus import derivative, replaced

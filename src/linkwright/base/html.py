@@ -1,4 +1,4 @@
-"""Pieces of HTML for notebooks: text from files made harmless, tables that end, headings and notes."""
+"""Pieces of HTML for notebooks and pages: text from files made harmless, tables that end, headings and notes."""
 
 from __future__ import annotations
 
