@@ -44,17 +44,17 @@ from linkwright.sweeps.settings import StudyFolder as StudyFolder
 from linkwright.sweeps.study import Study as Study
 from linkwright.symbolic.equations import equations as equations
 from linkwright.tape.build import record as record
-from linkwright.tape.functions import equal as equal
-from linkwright.tape.functions import greater as greater
-from linkwright.tape.functions import greater_equal as greater_equal
-from linkwright.tape.functions import less as less
-from linkwright.tape.functions import less_equal as less_equal
-from linkwright.tape.functions import maximum as maximum
-from linkwright.tape.functions import minimum as minimum
-from linkwright.tape.functions import sign as sign
-from linkwright.tape.functions import where as where
+from linkwright.tape.operations import Table as Table
 from linkwright.tape.program import Program as Program
-from linkwright.tape.table import Table as Table
+from linkwright.tape.recorder import equal as equal
+from linkwright.tape.recorder import greater as greater
+from linkwright.tape.recorder import greater_equal as greater_equal
+from linkwright.tape.recorder import less as less
+from linkwright.tape.recorder import less_equal as less_equal
+from linkwright.tape.recorder import maximum as maximum
+from linkwright.tape.recorder import minimum as minimum
+from linkwright.tape.recorder import sign as sign
+from linkwright.tape.recorder import where as where
 
 __version__: str
 __all__: list[str]

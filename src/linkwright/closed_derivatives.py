@@ -24,7 +24,7 @@ from linkwright.recursions.constraint_space import gradient, responses, rows_of
 from linkwright.recursions.factor import factorise
 from linkwright.recursions.holds import together
 from linkwright.spatial.algebra import Array
-from linkwright.tape.functions import where
+from linkwright.tape.recorder import where
 
 MOST = 40  # rates up to which these are laid out
 #: Where the square of an angle between equations is less, a position is singular: rounding errors of derivatives are

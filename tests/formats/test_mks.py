@@ -13,7 +13,7 @@ from linkwright.formats.mks.reader import parse_mks, read_mks
 from linkwright.mechanism.elements import Mimic, PointOnLine, PointOnPlane, Rod
 from linkwright.mechanism.expression import TIME, Call, Expression, Lookup, Name, Number
 from linkwright.mechanism.system import System
-from linkwright.tape.table import Table
+from linkwright.tape.operations import Table
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "examples/models/slider_crank.mks"

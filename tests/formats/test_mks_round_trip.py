@@ -26,8 +26,8 @@ from linkwright.mechanism.builder import Builder
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import FUNCTIONS, TIME, Call, Expression, Lookup, Name, Number
 from linkwright.mechanism.kinds import KINDS
-from linkwright.tape.functions import maximum, where
-from linkwright.tape.table import Table
+from linkwright.tape.operations import Table
+from linkwright.tape.recorder import maximum, where
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples/models/slider_crank.mks"
 ROBOTS = ["panda.urdf", "ur5_robot.urdf", "talos_reduced.urdf", "go1.urdf", "allegro_left_hand.urdf", "anymal.urdf"]

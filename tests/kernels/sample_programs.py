@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-import linkwright.tape.functions as F
+import linkwright.tape.recorder as F
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
+from linkwright.tape.operations import Table
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero
-from linkwright.tape.table import Table
 
 SPLINE = Table.spline([-1.0, -0.2, 0.4, 1.5], [0.3, -0.7, 1.1, 0.2])
 

@@ -8,14 +8,14 @@ import pytest
 import sample_programs as samples
 
 import linkwright as lw
-import linkwright.tape.functions as F
+import linkwright.tape.recorder as F
 from linkwright.kernels.interpret.numpy_runner import run
 from linkwright.kernels.llvm import compiler
 from linkwright.kernels.llvm.module_text import llvm_text, scratch_size
 from linkwright.kernels.llvm.schedule import SEGMENT
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
+from linkwright.tape.operations import Table
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Solve, Walk, Zero
-from linkwright.tape.table import Table
 
 GUARD = 7.5e77
 CARRY = Ref(Operand(-1, 1), ())

@@ -12,8 +12,8 @@ from linkwright.kernels.c.helper_functions import HELPERS
 from linkwright.kernels.interpret import conversions, python_text
 from linkwright.kernels.interpret.jax_interpreter import JaxInterpreter
 from linkwright.kernels.llvm import instructions
-from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
+from linkwright.tape.operations import spellings
 
 NAMES = [operation.name for operation in O.OPERATIONS]
 TABLES = {

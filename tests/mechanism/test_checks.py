@@ -16,7 +16,7 @@ from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mim
 from linkwright.mechanism.expression import TIME, Call, Lookup, Name, Number
 from linkwright.mechanism.frames import full_inertia
 from linkwright.mechanism.generate import chain, random_tree
-from linkwright.tape.table import Table
+from linkwright.tape.operations import Table
 
 
 def changed(array, index, value, n=4):

@@ -21,7 +21,7 @@ from linkwright.mechanism.expression import (
     replaced,
     simplified,
 )
-from linkwright.tape.table import Table
+from linkwright.tape.operations import Table
 
 x, y = Name("x"), Name("y")
 POINT = {"x": 0.7, "y": -0.3}

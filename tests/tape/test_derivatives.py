@@ -20,10 +20,10 @@ from tape_oracles import (
 )
 
 from linkwright.errors import RecordingError
-from linkwright.tape import functions as F
+from linkwright.tape import recorder as F
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
+from linkwright.tape.operations import Table
 from linkwright.tape.program import ITEM, Buffer, Copy, Each, Operand, Program, Solve, Zero
-from linkwright.tape.table import Table
 from linkwright.tape.validation import validate
 
 ca = pytest.importorskip("casadi", reason="CasADi is the oracle: pip install casadi")

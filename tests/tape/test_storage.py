@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import linkwright.tape.functions as F
+import linkwright.tape.recorder as F
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.kernels.interpret.numpy_runner import run
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
+from linkwright.tape.operations import Table
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero
 from linkwright.tape.storage import load, save
-from linkwright.tape.table import Table
 from linkwright.tape.validation import Invalid, validate
 
 

@@ -23,8 +23,8 @@ from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.definite import Limit, Pivoted, swept
 from linkwright.tape.block import Block
 from linkwright.tape.build import ProgramBuilder, Ref, trace
-from linkwright.tape.functions import where
 from linkwright.tape.program import Case, Copy, Each, Zero
+from linkwright.tape.recorder import where
 
 #: A pivot below this part of its row's own size is lost, if the constraints can be met: about the square of an angle
 #: between equations.

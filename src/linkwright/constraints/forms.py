@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwright.mechanism.kinds import KINDS, JointKind, Measure
 from linkwright.spatial.algebra import Array, cross, dot
-from linkwright.tape.functions import arctan2, equal, where
+from linkwright.tape.recorder import arctan2, equal, where
 
 Frame = tuple[Array, Array]  # axes (3, 3) and origin (3), in ground's axes
 Equations = Callable[[Sequence[Frame], Array, Array, Any], Array]

@@ -27,8 +27,8 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.program_cache import kernel
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import Ref
-from linkwright.tape.functions import absolute, maximum, minimum, where
 from linkwright.tape.program import Copy, Loop, Program, Zero
+from linkwright.tape.recorder import absolute, maximum, minimum, where
 
 #: What a step tells of itself, in the order of its output `summary`.
 SUMMARY = (

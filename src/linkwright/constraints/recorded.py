@@ -27,8 +27,8 @@ from linkwright.mechanism.system import System
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
 from linkwright.tape.build import ProgramBuilder, Ref, record
-from linkwright.tape.functions import absolute, maximum, where
 from linkwright.tape.program import Copy, Program, Statement, Zero
+from linkwright.tape.recorder import absolute, maximum, where
 
 #: What the code of a constraint depends on: its form, which of its frames move, and its record's trivial numbers.
 Alike = tuple[Form, tuple[bool, ...], Pattern | None]

@@ -26,7 +26,7 @@ from linkwright.mechanism.lengths import coordinate_units
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
 from linkwright.tape.derivative import SparseMatrix
-from linkwright.tape.functions import arctan2
+from linkwright.tape.recorder import arctan2
 
 if TYPE_CHECKING:
     pass

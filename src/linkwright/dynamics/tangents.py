@@ -10,7 +10,7 @@ from linkwright.dynamics.context import Question
 from linkwright.recursions import coordinates
 from linkwright.spatial.algebra import Array, is_zero
 from linkwright.tape.build import trace
-from linkwright.tape.derivative_block import Directions, push_forward
+from linkwright.tape.derivative_blocks import Directions, push_forward
 from linkwright.tape.recorder import Recorder
 
 

@@ -15,7 +15,7 @@ from linkwright.kernels.c.identifiers import distinct
 from linkwright.kernels.interpret import python_text
 from linkwright.tape.block import Block
 from linkwright.tape.program import Buffer
-from linkwright.tape.straight import straightened
+from linkwright.tape.running import straightened
 
 #: Operations up to which a library takes a module in reasonable time.
 MOST = {"casadi": 50_000, "jax": 50_000, "sympy": 20_000}

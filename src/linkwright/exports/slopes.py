@@ -12,7 +12,7 @@ from linkwright.exports.subject import Subject
 from linkwright.tape.block import Block
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
-from linkwright.tape.straight import straightened
+from linkwright.tape.running import straightened
 
 #: Operations of a function up to which its tape is differentiated: beside a recursion of its own, and without one.
 _BESIDE, _ALONE = 1500, 4000

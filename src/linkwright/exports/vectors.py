@@ -13,7 +13,7 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.exports.subject import Subject
 from linkwright.tape.block import Block
-from linkwright.tape.straight import straightened
+from linkwright.tape.running import straightened
 
 CASES = 8
 MARGIN = 30.0

@@ -35,8 +35,8 @@ from linkwright.kernels.interpret import numpy_runner
 from linkwright.kernels.libraries import library
 from linkwright.kernels.signature import Port, Shape, Signature
 from linkwright.kernels.variant import Variant, address
-from linkwright.tape.preparing import preparing
 from linkwright.tape.program import Program
+from linkwright.tape.running import preparing
 
 if TYPE_CHECKING:
     from linkwright.kernels.cuda.device_kernel import DeviceKernel

@@ -18,7 +18,7 @@ from linkwright.mechanism.expression import Expression
 from linkwright.mechanism.kinds import JointKind
 from linkwright.mechanism.quantities import Quantity
 from linkwright.spatial.algebra import Array, dot, length
-from linkwright.tape.functions import arctan2
+from linkwright.tape.recorder import arctan2
 
 #: The values of an element's laws, from the names that it adds to parameters, TIME and quantities.
 Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]

@@ -31,7 +31,7 @@ from linkwright.spatial.rotation import (
     quaternion_matrix,
     quaternion_product,
 )
-from linkwright.tape.functions import arctan2, equal, floor, where
+from linkwright.tape.recorder import arctan2, equal, floor, where
 
 
 def _unit(k: int) -> list[float]:

@@ -42,7 +42,7 @@ from linkwright.recursions.virtual_work import held, with_armature
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.definite import inverse
 from linkwright.spatial.transform import ArticulatedInertia
-from linkwright.tape.functions import maximum
+from linkwright.tape.recorder import maximum
 
 #: Σ is a difference: below this part of the bodies' own mobility (1e-12 with the rank tolerance) it is rounding.
 NOISE = 1e-2

@@ -29,7 +29,7 @@ from linkwright.recursions.semidefinite import Elimination, Limits, Scales
 from linkwright.recursions.traversal import Unrolled, add_to
 from linkwright.spatial.algebra import Array, is_zero, ldl_solve
 from linkwright.spatial.definite import RANK_TOLERANCE
-from linkwright.tape.functions import maximum, minimum
+from linkwright.tape.recorder import maximum, minimum
 
 #: K's diagonal is a sum of squares: below this part of the ends' mobility (1e-20 with the rank tolerance) it is
 #: rounding alone.

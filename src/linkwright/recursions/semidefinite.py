@@ -10,7 +10,7 @@ from typing import Any
 from linkwright.recursions.redundancy import Blocks
 from linkwright.spatial.algebra import Array, is_zero
 from linkwright.spatial.definite import LeastSquares, Limit, swept
-from linkwright.tape.functions import minimum
+from linkwright.tape.recorder import minimum
 
 Pair = tuple[int, int]
 

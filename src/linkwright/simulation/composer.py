@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.tape.build import ProgramBuilder, Ref, trace
-from linkwright.tape.functions import absolute, maximum
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Program, Zero
-from linkwright.tape.straight import straightened
+from linkwright.tape.recorder import absolute, maximum
+from linkwright.tape.running import straightened
 
 if TYPE_CHECKING:
     from linkwright.simulation.parts import Seat

@@ -10,7 +10,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.simulation.tableaux import Tableau
 from linkwright.simulation.tolerances import GROUPS, Tolerances
-from linkwright.tape.functions import less, less_equal, maximum, minimum, where
+from linkwright.tape.recorder import less, less_equal, maximum, minimum, where
 
 #: What goes from one attempt to the next: the time, the step to try, the error of the last accepted step, how the
 #: attempt went, the residual of the constraints before the last round, the rounds, the error of this attempt, the

@@ -16,8 +16,8 @@ from linkwright.simulation.kernels import Kernels
 from linkwright.simulation.parts import Parts
 from linkwright.simulation.steps import Stages
 from linkwright.simulation.tableaux import Tableau
-from linkwright.tape.functions import less_equal, maximum
 from linkwright.tape.program import Program
+from linkwright.tape.recorder import less_equal, maximum
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism

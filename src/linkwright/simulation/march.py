@@ -10,8 +10,8 @@ from linkwright.simulation.parts import Parts
 from linkwright.simulation.steps import ending, fixed_step
 from linkwright.simulation.tableaux import Tableau
 from linkwright.tape.build import Ref
-from linkwright.tape.functions import less_equal, where
 from linkwright.tape.program import Program
+from linkwright.tape.recorder import less_equal, where
 
 MOST = 2**30  # steps of one call
 

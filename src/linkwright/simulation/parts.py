@@ -15,8 +15,8 @@ from linkwright.simulation.control import CLOSED, ROUNDS
 from linkwright.simulation.tolerances import Entries, entries_of
 from linkwright.tape.block import Block
 from linkwright.tape.build import Ref, trace
-from linkwright.tape.functions import less_equal, maximum, minimum, where
 from linkwright.tape.program import Each, Program
+from linkwright.tape.recorder import less_equal, maximum, minimum, where
 
 SCALED = 0.02  # the most by which a step that keeps the energy changes that of the motion
 

@@ -18,8 +18,8 @@ from linkwright.simulation.parts import Parts, Seat
 from linkwright.simulation.tableaux import Row, Tableau
 from linkwright.simulation.tolerances import GROUPS
 from linkwright.tape.build import Ref
-from linkwright.tape.functions import absolute, maximum, where
 from linkwright.tape.program import Program
+from linkwright.tape.recorder import absolute, maximum, where
 
 
 class Stages:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.spatial.algebra import Array, dot, is_zero, ldl
-from linkwright.tape.functions import equal, maximum, minimum, where
+from linkwright.tape.recorder import equal, maximum, minimum, where
 
 #: A pivot below this part of its reference counts as zero.
 RANK_TOLERANCE = 1e-10

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwright.spatial.algebra import Array, cross
 from linkwright.spatial.rotation import squared_length
-from linkwright.tape.functions import arctan2, where
+from linkwright.tape.recorder import arctan2, where
 
 
 def _half_angle(w: Array) -> tuple[Any, Any]:

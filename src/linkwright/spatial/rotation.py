@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from linkwright.spatial.algebra import PACKED, Array
-from linkwright.tape.functions import less, where
+from linkwright.tape.recorder import less, where
 
 
 class Rotation(Protocol):

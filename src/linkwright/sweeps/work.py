@@ -16,7 +16,7 @@ from linkwright.base.locks import Lock
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch, joined, sentence
 from linkwright.sweeps.task import Task
-from linkwright.tape.preparing import preparing
+from linkwright.tape.running import preparing
 
 _KEPT = 4
 _engines: OrderedDict[str, Any] = OrderedDict()

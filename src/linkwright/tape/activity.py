@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwright.base.arrays import Bools
 from linkwright.tape.dataflow import periods
-from linkwright.tape.derivative_block import depends, needs
+from linkwright.tape.derivative_blocks import depends, needs
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, PartialVisitor, Solve, Statement, Walk, Zero
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.tape import operations as O
+from linkwright.tape.operations import Table
 from linkwright.tape.recorder import Recorder
 from linkwright.tape.scalar import CONSTANT, INPUT, Scalar
-from linkwright.tape.table import Table
 
 Ints = NDArray[np.int32]
 

@@ -227,7 +227,7 @@ class Program:
     @cached_property
     def _straight(self) -> Block | None:
         """The whole program as one block, where that can be."""
-        from linkwright.tape.straight import straightened
+        from linkwright.tape.running import straightened
 
         return straightened(self)
 

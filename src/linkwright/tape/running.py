@@ -1,4 +1,6 @@
-"""Programs run statement by statement over numbers of any kind: floats, arrays, recorded scalars, symbols.
+"""Programs run statement by statement over numbers of any kind, or recorded again as one straight block.
+
+A listener is called with True when preparation begins and with False when it ends, once for nested parts.
 
 Slow and plain; what kinds of numbers have in common. Scans and walks come out unrolled. Loops and linear systems are
 each kind's own.
@@ -6,12 +8,45 @@ each kind's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from linkwright.tape.block import Block
+from linkwright.base.locks import Lock
+from linkwright.tape.block import Block, finish
 from linkwright.tape.program import Buffer, Program
+from linkwright.tape.recorder import Recorder, undisturbed
+from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Case, Copy, Each, Operand, PartialVisitor, Statement, Walk, Zero
+
+_lock = Lock(reentrant=False)
+_depth = 0
+_listener: Callable[[bool], None] | None = None
+
+
+def listen(listener: Callable[[bool], None] | None) -> None:
+    """Have a function called at the beginning and the end of preparation; None for no function."""
+    global _listener
+    _listener = listener
+
+
+@contextmanager
+def preparing() -> Iterator[None]:
+    """Code that runs once for a program, however often the program is then used."""
+    _count(1)
+    try:
+        yield
+    finally:
+        _count(-1)
+
+
+def _count(step: int) -> None:
+    global _depth
+    with _lock:
+        _depth += step
+        edge = _depth == (1 if step > 0 else 0)
+        if edge and _listener is not None:
+            _listener(step > 0)
 
 
 class Runner(PartialVisitor[None]):
@@ -96,3 +131,50 @@ class Runner(PartialVisitor[None]):
 
     def copy(self, copy: Copy) -> None:
         self.write(copy.target, self.read(copy.source))
+
+
+#: A program of several statements with more operations than this stays as it is.
+LIMIT = 50_000
+
+
+def straightened(program: Program) -> Block | None:
+    """All inputs, one after another, to all outputs; None where that cannot be, or would be too long."""
+    if not all(statement.unrolls for statement in program.statements):
+        return None
+    if not is_straight(program) and sum(program.count().values()) > LIMIT:
+        return None
+    with undisturbed():
+        return _Straight(program).block()
+
+
+def is_straight(program: Program) -> bool:
+    """Whether the program is one block that runs once."""
+    only = program.statements[0] if len(program.statements) == 1 else None
+    return isinstance(only, Each) and only.items == 1
+
+
+class _Straight(Runner):
+    """Runs the program over recorded scalars."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.recorder = Recorder()
+        self.count = sum(b.size for b in program.inputs)
+        numbers = iter(range(self.count))
+        self.start_memory([self.recorder.input(next(numbers)) for _ in range(b.size)] for b in program.inputs)
+
+    def block(self) -> Block:
+        self.statements(self.program.statements)
+        return finish(self.recorder, self.count, [x for values in self.outputs() for x in values])
+
+    def fresh(self, buffer: Buffer) -> list[Scalar]:
+        if buffer.data is None:
+            return [self.recorder.zero] * buffer.size
+        return [self.recorder.constant(x) for x in buffer.data.reshape(-1).tolist()]
+
+    def evaluate(self, block: Block, inputs: list[Scalar]) -> list[Scalar]:
+        nodes = block.replay(self.recorder, inputs)
+        return [nodes[k] for k in block.outputs.tolist()]
+
+    def zero(self, zero: Zero) -> None:
+        self.write(zero.target, [self.recorder.zero] * zero.target.size)

@@ -16,8 +16,7 @@ import numpy as np
 
 from linkwright.errors import RecordingError
 from linkwright.tape import operations as O
-from linkwright.tape.operations import ADD, DIV, MUL, NEG, SUB
-from linkwright.tape.table import Table
+from linkwright.tape.operations import ADD, DIV, MUL, NEG, SUB, Table
 
 if TYPE_CHECKING:
     from linkwright.tape.recorder import Recorder

@@ -23,9 +23,9 @@ from linkwright.base.checks import path_text
 from linkwright.base.files import atomic_file, open_regular
 from linkwright.errors import FormatError
 from linkwright.tape.block import Block
+from linkwright.tape.operations import Table
 from linkwright.tape.program import Buffer, Program, describe
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
-from linkwright.tape.table import Table
 from linkwright.tape.validation import Invalid, validate
 
 FORMAT, VERSION = "linkwright program", 1

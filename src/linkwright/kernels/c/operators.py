@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
+from linkwright.tape.operations import spellings
 
 
 class Spelling(NamedTuple):

@@ -18,9 +18,9 @@ from linkwright.kernels.c.helper_functions import helper_text
 from linkwright.kernels.c.identifiers import comment, extents, function_name, identifier, literal
 from linkwright.kernels.c.statements import Statements, clear_text, loop_text
 from linkwright.kernels.c.work_layout import Layout, layout
+from linkwright.tape.operations import Table
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.statements import Case, Operand, nested
-from linkwright.tape.table import Table
 
 _PRECISIONS = {"float64": "double", "float32": "float"}
 LOCAL = 1024  # numbers that a CUDA thread keeps for itself: every resident thread reserves as much

@@ -17,11 +17,10 @@ from linkwright.errors import KernelError, ShapeError
 from linkwright.kernels.c.identifiers import distinct, identifier
 from linkwright.kernels.interpret.interpreter import Interpreter
 from linkwright.kernels.interpret.jax_interpreter import JaxInterpreter
-from linkwright.kernels.spellings import CASADI_NAMES, SYMPY_NAMES, spellings
 from linkwright.tape import operations as O
+from linkwright.tape.operations import CASADI_NAMES, SYMPY_NAMES, Table, spellings
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.statements import Loop, Solve
-from linkwright.tape.table import Table
 
 #: What scalars of any kind take as Python's own operators.
 _PYTHON: dict[int, Callable[..., Any]] = {

@@ -9,10 +9,10 @@ import numpy as np
 
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
+from linkwright.tape.operations import Table
 from linkwright.tape.program import Buffer
 from linkwright.tape.running import Runner
 from linkwright.tape.statements import Loop, Solve
-from linkwright.tape.table import Table
 
 
 class Interpreter(Runner):

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from linkwright.kernels.interpret.interpreter import Interpreter
-from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
+from linkwright.tape.operations import Table, spellings
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.running import Runner
 from linkwright.tape.statements import Each, Loop, Operand, Solve, Walk, written
-from linkwright.tape.table import Table
 
 
 class JaxInterpreter(Interpreter):

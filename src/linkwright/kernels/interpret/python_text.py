@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from linkwright.kernels.spellings import CASADI_NAMES, SYMPY_NAMES, spellings
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
-from linkwright.tape.table import Table
+from linkwright.tape.operations import CASADI_NAMES, SYMPY_NAMES, Table, spellings
 
 _PLAIN = {O.NEG: "-{0}", O.ADD: "{0} + {1}", O.SUB: "{0} - {1}", O.MUL: "{0} * {1}", O.DIV: "{0} / {1}"}
 _PLAIN |= {O.POW: "{0} ** {1}", O.TABLE: "_table({0}, _BREAKS{tables}[{table}], _PIECES{tables}[{table}])"}

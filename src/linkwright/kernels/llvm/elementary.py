@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 
 from linkwright.kernels.llvm.writer import Writer
-from linkwright.tape.table import Table
+from linkwright.tape.operations import Table
 
 FAST = "contract reassoc nsz arcp"
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from linkwright.kernels.llvm import elementary as math
 from linkwright.kernels.llvm.elementary import FAST, splat
-from linkwright.kernels.spellings import spellings
 from linkwright.tape import operations as O
-from linkwright.tape.table import Table
+from linkwright.tape.operations import Table, spellings
 
 if TYPE_CHECKING:
     from linkwright.kernels.llvm.function_text import Function

@@ -18,9 +18,9 @@ from linkwright.kernels.llvm.linear_solvers import solve_room
 from linkwright.kernels.llvm.run_functions import team_text
 from linkwright.kernels.llvm.schedule import Plan
 from linkwright.kernels.llvm.statements import Statements, is_call
+from linkwright.tape.operations import Table
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Case, Each, Operand, PartialVisitor, Solve, Statement, Zero, nested
-from linkwright.tape.table import Table
 
 
 def llvm_text(program: Program, name: str, width: int, pack: int) -> str:

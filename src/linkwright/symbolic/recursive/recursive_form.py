@@ -27,7 +27,7 @@ from linkwright.symbolic.recursive.steps import Steps, steps
 from linkwright.symbolic.recursive.tape_regressor import regressor
 from linkwright.tape.block import Block, finish
 from linkwright.tape.recorder import Recorder, undisturbed
-from linkwright.tape.straight import straightened
+from linkwright.tape.running import straightened
 
 if TYPE_CHECKING:
     from linkwright.model import Mechanism

@@ -24,8 +24,8 @@ from linkwright.spatial.rotation import Turn
 from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, moving, weighing
 from linkwright.tape.block import Block, finish
 from linkwright.tape.recorder import Recorder, undisturbed
+from linkwright.tape.running import straightened
 from linkwright.tape.scalar import Scalar
-from linkwright.tape.straight import straightened
 
 if TYPE_CHECKING:
     from linkwright.tape.program import Program
