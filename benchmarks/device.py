@@ -154,7 +154,7 @@ def chain(n: int, options: argparse.Namespace) -> dict[str, Any]:
 
 def on_threads(options: argparse.Namespace) -> dict[str, Any]:
     """The assembly on more and more CPU threads beside the serial method, seconds a call."""
-    from linkwright.kernels.execution import set_threads
+    from linkwright.kernels.variant import set_threads
 
     n, cores = 1_000_000, os.cpu_count() or 1
     mech = lw.chain(n)

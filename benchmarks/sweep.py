@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import linkwright as lw
-from linkwright.kernels.execution import set_threads
+from linkwright.kernels.variant import set_threads
 from linkwright.sweeps.engine import Engine
 from linkwright.sweeps.task import make_task
 

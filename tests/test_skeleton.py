@@ -10,7 +10,7 @@ import pytest
 import linkwright as lw
 from kernels.compilers import c_library, pointer
 from linkwright.kernels.c.program_text import work_size
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.program import Program
 from robots import find, relative
 
@@ -46,7 +46,7 @@ def test_every_way_to_run_a_program_gives_the_same(make, tmp_path: Path) -> None
     q, v, tau = states(mech)
     program = mech.program("forward_dynamics")
     assert ("rows" in [b.name for b in program.buffers]) == (mech.nb > 64)
-    reference = numpy_runner.run(program, [q, v, tau], 2)[0]
+    reference = run(program, [q, v, tau], 2)[0]
     assert relative(mech.forward_dynamics(q, v, tau), reference) < 1e-10
     assert relative(mech.forward_dynamics(q[1], v[1], tau[1]), reference[1]) < 1e-10
     assert relative(by_c(program, [q[1].copy(), v[1].copy(), tau[1].copy()], tmp_path), reference[1]) < 1e-10
@@ -73,5 +73,5 @@ def test_a_parameter_left_open_is_an_input_of_every_way(tmp_path: Path) -> None:
     q, zero, p = np.array([0.4]), np.zeros(1), np.array([0.5])
     expected = -9.81 / 0.5 * np.sin(0.4)
     assert program(q, zero, zero, p) == pytest.approx(expected)
-    assert numpy_runner.run(program, [q[None], zero[None], zero[None], p[None]], 1)[0] == pytest.approx(expected)
+    assert run(program, [q[None], zero[None], zero[None], p[None]], 1)[0] == pytest.approx(expected)
     assert by_c(program, [q, zero, zero, p], tmp_path) == pytest.approx(expected)

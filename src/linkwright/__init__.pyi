@@ -9,8 +9,8 @@ from linkwright.design.sensitivity import sensitivities as sensitivities
 from linkwright.design.settings import Search as Search
 from linkwright.exports.export import export as export
 from linkwright.kernels.cuda.device_arrays import gpu as gpu
-from linkwright.kernels.execution import set_threads as set_threads
-from linkwright.kernels.execution import threads as threads
+from linkwright.kernels.variant import set_threads as set_threads
+from linkwright.kernels.variant import threads as threads
 from linkwright.mechanism.expression import TIME as TIME
 from linkwright.model import Mechanism as Mechanism
 from linkwright.outputs.question import AnalysisSettings as AnalysisSettings

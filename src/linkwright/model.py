@@ -18,7 +18,7 @@ from linkwright.base.locks import cached_property
 from linkwright.dynamics.answers import Answering
 from linkwright.dynamics.functions import ForwardMethod, Reference, Request
 from linkwright.errors import KernelError, ModelError, ShapeError
-from linkwright.kernels.libraries import on_device
+from linkwright.kernels.foreign import on_device
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.merge import lock
 from linkwright.programs import Maker

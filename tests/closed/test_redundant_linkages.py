@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import linkwright as lw
 from linkwright.errors import ModelError
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from redundant_linkages import (
     SOLID,
     Oracle,
@@ -56,7 +56,7 @@ def start(mech: lw.Mechanism, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def by_numpy(mech: lw.Mechanism, method: str, *arrays: np.ndarray) -> np.ndarray:
     program = mech.program("forward_dynamics", method=method)
-    return numpy_runner.run(program, arrays, len(arrays[0]))[0]
+    return run(program, arrays, len(arrays[0]))[0]
 
 
 @pytest.mark.parametrize("name", LINKAGES)

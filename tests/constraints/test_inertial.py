@@ -13,7 +13,7 @@ from linkwright.constraints import central, pieces
 from linkwright.dynamics.functions import LOOP_METHODS
 from linkwright.dynamics.requests import UNROLL
 from linkwright.errors import ModelError
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.mechanism.expression import TIME, Name
 from linkwright.mechanism.kinds import KINDS
 from linkwright.model import Mechanism
@@ -270,7 +270,7 @@ def test_methods_that_are_named_are_used_beyond_the_links_that_are_unrolled_by_d
     programs = [mech.program("forward_dynamics", method=method) for method in LOOP_METHODS]
     assert len({program.digest for program in programs}) == len(LOOP_METHODS)
     for program in programs:
-        assert relative(numpy_runner.run(program, [x.reshape(1, -1) for x in (q, v, tau)], 1)[0][0], right) < 1e-10
+        assert relative(run(program, [x.reshape(1, -1) for x in (q, v, tau)], 1)[0][0], right) < 1e-10
 
 
 @pytest.mark.parametrize("method", ["articulated-body", "mass-matrix"])

@@ -8,9 +8,9 @@ import sample_programs as samples
 from compilers import c_library, pointer
 
 from linkwright.errors import KernelError
-from linkwright.kernels.c.identifiers import identifier, literal
 from linkwright.kernels.c.program_text import c_text, function_name, work_size
-from linkwright.kernels.interpret.numpy_runner import run
+from linkwright.kernels.c.spelling import identifier, literal
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each, Loop, Solve, Zero
 

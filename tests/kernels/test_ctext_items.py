@@ -11,7 +11,7 @@ from cuda_shim import launch
 import linkwright as lw
 from linkwright.kernels.cuda import item_threads
 from linkwright.kernels.cuda.item_threads import BLOCK, items_text, suits
-from linkwright.kernels.interpret.numpy_runner import run
+from linkwright.kernels.interpret.interpreter import run
 
 
 def carry_out(program, inputs, precision="float64"):

@@ -12,7 +12,7 @@ from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import compiled
 from linkwright.kernels.c import program_text
 from linkwright.kernels.cuda import device_arrays, device_kernel
-from linkwright.kernels.interpret.numpy_runner import run
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.kernel import Kernel
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each

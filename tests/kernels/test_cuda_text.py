@@ -17,7 +17,7 @@ from linkwright.kernels.c import program_text
 from linkwright.kernels.c.program_text import cuda_text, cuda_work_size, function_name
 from linkwright.kernels.cuda.item_threads import items_text
 from linkwright.kernels.cuda.state_threads import states_text
-from linkwright.kernels.interpret.numpy_runner import run
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.build import record
 
 SHIM = """

@@ -9,7 +9,7 @@ import linkwright.tape.recorder as F
 from linkwright.errors import KernelError, ShapeError
 from linkwright.kernels.interpret import conversions
 from linkwright.kernels.interpret.conversions import to_casadi, to_jax, to_sympy
-from linkwright.kernels.interpret.numpy_runner import run
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each, Solve, Zero
 

@@ -13,12 +13,13 @@ import pytest
 import sample_programs as samples
 
 from linkwright.errors import DtypeError, KernelError, ShapeError
-from linkwright.kernels import compiled, execution, variant
+from linkwright.kernels import compiled, variant
 from linkwright.kernels import kernel as kernels
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm import compiler
 from linkwright.kernels.signature import Signature
+from linkwright.kernels.variant import native
 from linkwright.tape.build import ProgramBuilder, record
 
 RNG = np.random.default_rng(5)
@@ -396,7 +397,7 @@ def test_every_construct_runs_through_the_kernel(name, batch):
     found = program(*shaped)
     for got, right, b in zip(
         found if isinstance(found, tuple) else (found,),
-        numpy_runner.run(program, inputs, batch),
+        run(program, inputs, batch),
         program.outputs,
         strict=True,
     ):
@@ -536,14 +537,14 @@ def test_without_llvm_programs_run_in_numpy(hide, tmp_path):
 
 
 def test_an_unknown_back_end_is_an_error(monkeypatch):
-    execution.native.cache_clear()
+    native.cache_clear()
     monkeypatch.setenv("LINKWRIGHT_BACKEND", "llvmm")
     try:
         with pytest.raises(KernelError, match="LINKWRIGHT_BACKEND is 'llvmm'; it can be 'llvm' or 'numpy'"):
-            execution.native()
+            native()
     finally:
         monkeypatch.undo()
-        execution.native.cache_clear()
+        native.cache_clear()
 
 
 def test_addresses_are_the_same_read_or_asked_for():

@@ -9,7 +9,7 @@ import sample_programs as samples
 
 import linkwright as lw
 import linkwright.tape.recorder as F
-from linkwright.kernels.interpret.numpy_runner import run
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.llvm import compiler
 from linkwright.kernels.llvm.module_text import llvm_text, scratch_size
 from linkwright.kernels.llvm.schedule import SEGMENT

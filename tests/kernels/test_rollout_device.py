@@ -9,7 +9,8 @@ import linkwright as lw
 from closed_mechanisms import four_bar
 from linkwright.errors import DtypeError, KernelError, ModelError, NameNotFound, ShapeError
 from linkwright.kernels.c import program_text
-from linkwright.kernels.cuda import device_arrays, march_threads
+from linkwright.kernels.cuda import device_arrays
+from linkwright.kernels.cuda.state_threads import march_text
 from linkwright.simulation import rollout_device
 
 RNG = np.random.default_rng(5)
@@ -204,4 +205,4 @@ def test_samples_that_do_not_fit_are_told_with_what_to_do(cupy, monkeypatch):
 
 def test_a_program_that_carries_nothing_does_not_march():
     with pytest.raises(KernelError, match="does not carry its outputs"):
-        march_threads.march_text(lw.record(lambda x: x[:1], 2), "float64")
+        march_text(lw.record(lambda x: x[:1], 2), "float64")

@@ -7,9 +7,9 @@ import pytest
 
 import linkwright as lw
 from linkwright.kernels import kernel as kernels
-from linkwright.kernels.execution import native
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm import compiler
+from linkwright.kernels.variant import native
 
 pytestmark = pytest.mark.skipif(not native(), reason="machine code is off")
 

@@ -8,7 +8,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.kernels import kernel, variant
-from linkwright.kernels.execution import native
+from linkwright.kernels.variant import native
 
 pytestmark = pytest.mark.skipif(not native(), reason="without LLVM there are no teams")
 LINKS = 3000  # whose longest levels are shared out to four

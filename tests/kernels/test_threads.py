@@ -12,10 +12,9 @@ from crowd import at_once
 from linkwright.kernels import compiled
 from linkwright.kernels import kernel as kernels
 from linkwright.kernels.callpath import supported
-from linkwright.kernels.execution import set_threads
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.llvm import compiler
-from linkwright.kernels.variant import Variant
+from linkwright.kernels.variant import Variant, set_threads
 
 CROWD = 6
 
@@ -35,7 +34,7 @@ def test_threads_that_call_first_at_the_same_time_get_right_answers(cached, monk
     for _ in range(5):
         program = samples.tree_scan()
         x = samples.arguments(program, CROWD)[0]
-        right = numpy_runner.run(program, [x], CROWD)
+        right = run(program, [x], CROWD)
         kernel = compiled(program)
         for k, answer in enumerate(at_once(lambda k, kernel=kernel, x=x: kernel(x[k].reshape(7, 2)), CROWD)):
             for got, wanted in zip(answer, right, strict=True):
@@ -120,7 +119,7 @@ def test_a_batch_divided_among_threads_is_the_same(name, count, eager):
         set_threads(count)
         found = kernel(*shaped)
         for got, right in zip(
-            found if isinstance(found, tuple) else (found,), numpy_runner.run(program, inputs, batch), strict=True
+            found if isinstance(found, tuple) else (found,), run(program, inputs, batch), strict=True
         ):
             np.testing.assert_allclose(got.reshape(batch, -1), right, rtol=1e-9, atol=1e-12)
 

@@ -14,7 +14,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.kernel import Kernel
 from robots import Twin, find, identity, relative, robots
 
@@ -71,7 +71,7 @@ def twin(path: Path, base: str, *, follow: bool = False) -> Twin:
 def evaluate(t: Twin, function: str, *arrays: np.ndarray, native: bool, **options: str) -> np.ndarray:
     """A method's program by NumPy, or by native code: one state at a time and all in lanes."""
     program = t.mech.program(function, **options)
-    flat = numpy_runner.run(program, arrays, len(arrays[0]))
+    flat = run(program, arrays, len(arrays[0]))
     shaped = [y.reshape(len(arrays[0]), *b.shape) for y, b in zip(flat, program.outputs, strict=True)]
     if not native:
         return shaped[0]
@@ -206,7 +206,7 @@ def check_derivatives(t: Twin, *, native: bool) -> None:
     else:
         found = ()
         for function in ("inverse_dynamics_derivatives", "forward_dynamics_derivatives"):
-            found += tuple(numpy_runner.run(mech.program(function), (q, v, tau), 1))
+            found += tuple(run(mech.program(function), (q, v, tau), 1))
     for ours, theirs in zip(found, expected, strict=True):
         assert relative(np.asarray(ours).reshape(mech.nv, mech.nv), t.ours(theirs)) < DERIVATIVE
 
@@ -254,9 +254,9 @@ def test_following_joints_give_the_dynamics_of_pinocchios_free_joints_tied_toget
     q, v, a = rng.uniform(-1, 1, (3, 1, mech.nv))
     pq, pv, pa = free.pin_q(tie @ q[0] + shift), free.pin_v(tie @ v[0]), free.pin_v(tie @ a[0])
     expected = tie.T @ free.ours(pin.rnea(free.model, free.data, pq, pv, pa))
-    inverse = numpy_runner.run(mech.program("inverse_dynamics"), (q, v, a), 1)[0][0]
+    inverse = run(mech.program("inverse_dynamics"), (q, v, a), 1)[0][0]
     assert relative(inverse, expected) < EXACT
-    mass = numpy_runner.run(mech.program("mass_matrix"), (q,), 1)[0].reshape(mech.nv, mech.nv)
+    mass = run(mech.program("mass_matrix"), (q,), 1)[0].reshape(mech.nv, mech.nv)
     assert relative(mass, tie.T @ free.ours(full(pin.crba(free.model, free.data, pq))) @ tie) < EXACT
 
 
@@ -281,13 +281,13 @@ def test_derivatives_with_following_joints_are_those_of_the_complex_step(path: P
     from complex_step import inverse_dynamics_jacobians
 
     q, v, tau = np.random.default_rng(2).uniform(-1, 1, (3, 1, mech.nv))
-    dq, dv, m = numpy_runner.run(mech.program("inverse_dynamics_derivatives"), (q, v, tau), 1)
+    dq, dv, m = run(mech.program("inverse_dynamics_derivatives"), (q, v, tau), 1)
     expected_q, expected_v = inverse_dynamics_jacobians(mech, q[0], v[0], tau[0])
     n = mech.nv
     assert relative(dq.reshape(n, n), expected_q) < DERIVATIVE
     assert relative(dv.reshape(n, n), expected_v) < DERIVATIVE
-    fq, fv, ft = numpy_runner.run(mech.program("forward_dynamics_derivatives"), (q, v, tau), 1)
-    a = numpy_runner.run(mech.program("forward_dynamics"), (q, v, tau), 1)[0][0]
+    fq, fv, ft = run(mech.program("forward_dynamics_derivatives"), (q, v, tau), 1)
+    a = run(mech.program("forward_dynamics"), (q, v, tau), 1)[0][0]
     expected_q, expected_v = inverse_dynamics_jacobians(mech, q[0], v[0], a)
     minv = np.linalg.inv(m.reshape(n, n))
     assert relative(fq.reshape(n, n), -minv @ expected_q) < DERIVATIVE

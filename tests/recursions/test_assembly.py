@@ -10,7 +10,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.mechanism.generate import random_tree
 from linkwright.mechanism.kinds import KINDS
 from linkwright.model import Mechanism
@@ -39,7 +39,7 @@ def assert_agree(
 
 
 def _by_numpy(program: Program, arrays: list[np.ndarray]) -> np.ndarray:
-    return numpy_runner.run(program, [x.reshape(1, -1) for x in arrays], 1)[0][0]
+    return run(program, [x.reshape(1, -1) for x in arrays], 1)[0][0]
 
 
 def shaped(shape: str, n: int, seed: int = 0) -> Mechanism:

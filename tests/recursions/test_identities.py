@@ -9,7 +9,7 @@ import pytest
 
 import linkwright as lw
 from complex_step import inverse_dynamics_jacobians
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.mechanism.kinds import KINDS
 from robots import relative
 
@@ -22,7 +22,7 @@ def numbers(mech: lw.Mechanism, function: str, *arrays: np.ndarray, **options: o
     """A method's program by NumPy over a batch."""
     program = mech.program(function, **options)
     batch = len(arrays[0])
-    (flat, *_) = numpy_runner.run(program, arrays, batch)
+    (flat, *_) = run(program, arrays, batch)
     return flat.reshape(batch, *program.outputs[0].shape)
 
 
@@ -167,7 +167,7 @@ def test_derivatives_are_those_of_the_complex_step(seed: int, steady: bool) -> N
     mech = lw.random_tree(7, seed, joints=kinds)
     q, v, a = states(mech, seed, batch=1)
     n = mech.nv
-    dq, dv, m = (y.reshape(n, n) for y in numpy_runner.run(mech.program("inverse_dynamics_derivatives"), (q, v, a), 1))
+    dq, dv, m = (y.reshape(n, n) for y in run(mech.program("inverse_dynamics_derivatives"), (q, v, a), 1))
     expected_q, expected_v = inverse_dynamics_jacobians(mech, q[0], v[0], a[0])
     assert relative(dq, expected_q) < 1e-10
     assert relative(dv, expected_v) < 1e-10

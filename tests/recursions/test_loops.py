@@ -15,7 +15,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret import interpreter as numpy_runner
 from linkwright.mechanism.description import JOINT_ARRAYS, Frames, Names, kind_number
 from linkwright.mechanism.kinds import KINDS, JointKind
 from linkwright.mechanism.reversed import reverse

@@ -9,7 +9,7 @@ import linkwright as lw
 from closed_mechanisms import pen_on_line, rssr, state
 from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS, LOOP_METHODS
 from linkwright.errors import LinkwrightError
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.mechanism.kinds import KINDS
 from linkwright.spatial.rotation import quaternion_matrix
 
@@ -54,7 +54,7 @@ def answers(mech: lw.Mechanism, function: str, given: dict[str, np.ndarray], **o
         program = mech.program(function, **options)
     except LinkwrightError:
         return None
-    return numpy_runner.run(program, [given[b.name] for b in program.inputs], len(given["q"]))
+    return run(program, [given[b.name] for b in program.inputs], len(given["q"]))
 
 
 def asked(mech: lw.Mechanism, function: str) -> list[dict[str, str]]:

@@ -10,8 +10,8 @@ from test_identities import numbers, states
 
 import linkwright as lw
 from linkwright.dynamics.functions import Request
-from linkwright.kernels import scratch
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
+from linkwright.kernels.variant import _idle
 from linkwright.mechanism.topology import span
 from linkwright.programs import Maker
 from linkwright.recursions.layout import Field, layout, slots
@@ -55,7 +55,7 @@ def test_packed_programs_give_what_unrolled_ones_give(made: str) -> None:
         request = Request(function, form="rolled", **options)
         program = Maker(mech.description).program(request, packed=True)
         given = [arrays[n] for n in names.split()]
-        (found, *_) = numpy_runner.run(program, given, len(q))
+        (found, *_) = run(program, given, len(q))
         wanted = numbers(mech, function, *given, form="unrolled", **options)
         assert relative(found.reshape(wanted.shape), wanted) < 1e-11, function
         if function in ("forward_dynamics", "mass_matrix", "pose"):
@@ -136,12 +136,12 @@ def test_a_place_is_used_again_after_its_last_reader() -> None:
 def test_a_large_mechanism_keeps_its_memory_and_gives_it_back() -> None:
     mech = lw.chain(20_000)
     gc.collect()
-    before = list(scratch._idle)
+    before = list(_idle)
     q, v, tau = 0.1 * np.random.default_rng(0).standard_normal((3, 20_000))
     first = mech.forward_dynamics(q, v, tau)
-    kept = [piece for piece in scratch._idle if piece not in before]
+    kept = [piece for piece in _idle if piece not in before]
     assert len(kept) == 1
     assert np.array_equal(mech.forward_dynamics(q, v, tau), first)
-    assert [piece for piece in scratch._idle if piece not in before] == kept
+    assert [piece for piece in _idle if piece not in before] == kept
     del mech
-    assert [piece for piece in scratch._idle if piece not in before] == []
+    assert [piece for piece in _idle if piece not in before] == []

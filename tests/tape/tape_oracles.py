@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret import interpreter as numpy_runner
 from linkwright.tape import operations as O
 from linkwright.tape.build import ProgramBuilder
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero

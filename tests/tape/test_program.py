@@ -9,7 +9,7 @@ from tape_oracles import evaluate, flat, state
 from tape_programs import KIND, PARENT, TREE
 
 from linkwright.errors import RecordingError
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.block import Block, finish
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Solve, Zero
@@ -217,7 +217,7 @@ def test_a_walk_carries_numbers_from_an_item_to_ground():
 def test_a_loop_ends_each_state_of_a_batch_by_itself():
     program = programs.kepler()
     given = np.array([[0.8, 0.3], [2.5, 0.6], [0.1, 0.0]])
-    together = numpy_runner.run(program, [given], 3)[0]
+    together = run(program, [given], 3)[0]
     alone = [evaluate(program, g)[0] for g in given]
     np.testing.assert_array_equal(together[:, 0], alone)
     x = np.arcsin(alone[2])
@@ -276,7 +276,7 @@ def test_a_singular_system_gives_nan_in_its_own_state_alone():
     rhs = b.data("rhs", [[1.0], [2.0]])
     b.add(Solve("lu", a.operand, rhs.operand, y.operand, 2, 2, 1))
     given = np.array([[1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0], [np.nan, 0.0, 0.0, 1.0]])
-    found = numpy_runner.run(b.build(), [given], 3)[0]
+    found = run(b.build(), [given], 3)[0]
     assert found[0].tolist() == [1.0, 2.0]
     assert np.isnan(found[1:]).all()
 

@@ -11,7 +11,7 @@ import pytest
 
 import linkwright.tape.recorder as F
 from linkwright.errors import FormatError, LinkwrightError
-from linkwright.kernels.interpret.numpy_runner import run
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.operations import Table
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero

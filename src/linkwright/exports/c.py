@@ -12,8 +12,8 @@ from linkwright.exports.pages import operations, readme
 from linkwright.exports.subject import Subject, plain
 from linkwright.exports.vectors import Vectors
 from linkwright.kernels.c.block_functions import numbers
-from linkwright.kernels.c.identifiers import literal
 from linkwright.kernels.c.package import Argument, PackageText, package_text
+from linkwright.kernels.c.spelling import literal
 
 _TEST = """/* Runs {name} on the test vector and prints the worst error; the exit code is 0 if it is small enough. */
 #include <stdio.h>

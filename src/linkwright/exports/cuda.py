@@ -6,9 +6,9 @@ from linkwright.exports.c import arrays_text, plain_line
 from linkwright.exports.pages import operations, readme
 from linkwright.exports.subject import Subject
 from linkwright.exports.vectors import Vectors
-from linkwright.kernels.c.identifiers import extents
 from linkwright.kernels.c.package import PackageText, package_text
 from linkwright.kernels.c.program_text import cuda_text, cuda_work_size
+from linkwright.kernels.c.spelling import extents
 
 _HOST = """#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>

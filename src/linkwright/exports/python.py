@@ -11,7 +11,7 @@ from linkwright.exports.pages import operations, readme
 from linkwright.exports.slopes import Slopes, slopes
 from linkwright.exports.subject import Subject, plain
 from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors
-from linkwright.kernels.c.identifiers import distinct
+from linkwright.kernels.c.spelling import distinct
 from linkwright.kernels.interpret import python_text
 from linkwright.tape.block import Block
 from linkwright.tape.program import Buffer

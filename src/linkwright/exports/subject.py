@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from linkwright.base.checks import positive_number
 from linkwright.dynamics.functions import ARRAYS, FUNCTIONS, FunctionName
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.kernels.c.identifiers import function_name
+from linkwright.kernels.c.spelling import function_name
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:

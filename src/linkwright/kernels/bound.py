@@ -10,9 +10,8 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import exact_array
 from linkwright.errors import ShapeError
-from linkwright.kernels.arguments import wrong_dtype
-from linkwright.kernels.execution import native
-from linkwright.kernels.signature import Port
+from linkwright.kernels.signature import Port, wrong_dtype
+from linkwright.kernels.variant import native
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel

@@ -26,10 +26,10 @@ import numpy as np
 from linkwright.base.locks import Lock
 from linkwright.errors import KernelError
 from linkwright.kernels import cache as disk
-from linkwright.kernels.execution import native
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm import compiler
 from linkwright.kernels.llvm.writer import Writer
+from linkwright.kernels.variant import native
 
 MAX_ARRAYS = 24
 MAX_WORK = 1_000_000  # operations for which the interpreter may be held

@@ -28,7 +28,7 @@ from linkwright.base.locks import Lock
 from linkwright.errors import KernelError
 from linkwright.kernels import compiled
 from linkwright.kernels.bound import bound, checked
-from linkwright.kernels.execution import native
+from linkwright.kernels.variant import native
 from linkwright.tape.program import Program
 
 Task = tuple[Program, Sequence[Floats], Sequence[Floats]]

@@ -21,8 +21,12 @@ from linkwright.base.locks import Lock, cached_property
 from linkwright.errors import KernelError
 from linkwright.kernels import bound as binding
 from linkwright.kernels import cache as disk
-from linkwright.kernels import scratch
-from linkwright.kernels.arguments import (
+from linkwright.kernels.foreign import library
+from linkwright.kernels.interpret.interpreter import run
+from linkwright.kernels.signature import (
+    Port,
+    Shape,
+    Signature,
     check_count,
     check_out,
     common_lead,
@@ -30,11 +34,7 @@ from linkwright.kernels.arguments import (
     wrong_out,
     wrong_shape,
 )
-from linkwright.kernels.execution import lanes, native, pool, threads
-from linkwright.kernels.interpret import numpy_runner
-from linkwright.kernels.libraries import library
-from linkwright.kernels.signature import Port, Shape, Signature
-from linkwright.kernels.variant import Variant, address
+from linkwright.kernels.variant import Variant, address, check, lanes, native, pool, threads
 from linkwright.tape.program import Program
 from linkwright.tape.running import preparing
 
@@ -148,7 +148,7 @@ class Kernel:
             with self._lock:
                 if width not in self._variants:
                     s = self.signature
-                    scratch.check(s.scratch[width], s.name)
+                    check(s.scratch[width], s.name)
                     self._variants[width] = Variant(s, width, self._code(width), self.data)
         return self._variants[width]
 
@@ -259,7 +259,7 @@ class Kernel:
     def _matrix(self, kind: Literal["jacobian", "hessian"], output: int, wrt: int) -> SparseMatrix:
         key = kind, output, wrt
         if key not in self._matrices:
-            from linkwright.kernels.matrices import matrix  # for weight: derivatives are rare
+            from linkwright.kernels.program_cache import matrix  # for weight: derivatives are rare
 
             self._matrices.setdefault(key, matrix(self, kind, output, wrt))
         return self._matrices[key]
@@ -330,7 +330,7 @@ class Kernel:
         for array, stride, port in zip(arrays, strides, self.signature.inputs, strict=False):
             rows = array.reshape(batch if stride or array.size != port.size else 1, port.size)
             flat.append(np.broadcast_to(rows, (batch, port.size)))
-        for target, value in zip(arrays[n:], numpy_runner.run(self.program, flat, batch), strict=True):
+        for target, value in zip(arrays[n:], run(self.program, flat, batch), strict=True):
             target[...] = value.reshape(target.shape)
 
 

@@ -8,11 +8,41 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal
 from weakref import WeakValueDictionary
 
+import numpy as np
+from numpy.typing import NDArray
+
 from linkwright.base.locks import Lock
+from linkwright.kernels.cache import stored_arrays
 from linkwright.kernels.kernel import Kernel
+from linkwright.tape.derivative import SparseMatrix
 from linkwright.tape.program import Program
+
+Kind = Literal["jacobian", "hessian"]
+_NONE = -1  # the tangent of a matrix whose program gives its entries
+
+
+def matrix(kernel: Kernel, kind: Kind, output: int, wrt: int) -> SparseMatrix:
+    """The Jacobian or Hessian of a kernel's program, whose own program is a kernel too."""
+    identity = f"{kernel.identity} {kind} {output} {wrt}"
+
+    @cache
+    def recorded() -> Any:
+        program = kernel.differentiable
+        return (program.jacobian if kind == "jacobian" else program.hessian)(output, wrt)
+
+    def pattern() -> list[NDArray[Any]]:
+        sparse = recorded()
+        tangent = _NONE if sparse.tangent is None else sparse.tangent
+        return [sparse.rows, sparse.cols, np.array([*sparse.shape, tangent])]
+
+    rows, cols, (m, n, tangent) = stored_arrays(identity, "pattern", pattern)
+    entries = Kernel(identity, lambda: recorded().program)
+    return SparseMatrix(entries, rows, cols, (int(m), int(n)), None if tangent == _NONE else int(tangent))
+
 
 #: Kernels that stay loaded though nobody holds them, where the one who asks wants that.
 RECENT = 64

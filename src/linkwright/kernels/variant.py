@@ -1,25 +1,164 @@
-"""Loaded code for so many states at a time: its calls on arrays that were checked, alone or by a team of threads."""
+"""The variants of a kernel: compiled code for one state, lanes and threads, with the scratch memory that it uses.
+
+A new large piece costs more than the work on it: the system clears its pages one by one as they are touched. An idle
+piece is kept as long as the kernel that used it last lives, and as long as all idle ones, the last used first, fit
+into `KEPT`. Nothing is locked: each step is one operation on a list, so that another thread, a signal handler or a
+finaliser may come in between.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
+from linkwright.base.checks import check_memory, empty, whole_number
 from linkwright.base.locks import Lock
-from linkwright.kernels import scratch
-from linkwright.kernels.execution import pool, pool_size, threads
+from linkwright.errors import KernelError
 from linkwright.kernels.signature import Signature
 
 if TYPE_CHECKING:
     from linkwright.kernels.llvm.compiler import Code
+
+
+@cache
+def native() -> bool:
+    """Whether programs run as machine code; without LLVM, or as LINKWRIGHT_BACKEND says, they run in NumPy."""
+    wanted = os.environ.get("LINKWRIGHT_BACKEND", "llvm")
+    if wanted not in ("llvm", "numpy"):
+        raise KernelError(f"LINKWRIGHT_BACKEND is {wanted!r}; it can be 'llvm' or 'numpy'")
+    if wanted == "numpy":
+        return False
+    try:
+        import llvmlite.binding  # noqa: F401  (its presence is the answer)
+    except ImportError:
+        return False
+    return True
+
+
+def lanes() -> int:
+    """How many states machine code computes at a time; 1 without machine code."""
+    if not native():
+        return 1
+    from linkwright.kernels.llvm import compiler  # for weight: LLVM
+
+    return compiler.lanes()
+
+
+_threads: int | None = None
+
+
+def threads() -> int:
+    """How many threads large batches use at most: as `set_threads` or LINKWRIGHT_THREADS say, else one a core."""
+    if _threads is not None:
+        return _threads
+    named = os.environ.get("LINKWRIGHT_THREADS", "")
+    if named.isdecimal() and int(named) > 0:
+        return int(named)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def set_threads(n: int | None) -> None:
+    """Use at most n threads (a whole number from 1 on) for large batches; None goes back to the default of `threads`.
+
+    Example:
+        >>> lw.set_threads(2)
+        >>> lw.threads()
+        2
+
+    Raises `ModelError` for anything else.
+    """
+    global _threads
+    _threads = None if n is None else whole_number("the number of threads", n, 1)
+
+
+def pool_size() -> int:
+    """How many threads the pool has at most: with the caller's own, one a core."""
+    return max(1, (os.cpu_count() or 1) - 1)
+
+
+@cache
+def pool() -> ThreadPoolExecutor:
+    """The threads that large batches and teams share."""
+    return ThreadPoolExecutor(max_workers=pool_size(), thread_name_prefix="linkwright")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.cache_clear)  # a child has none of its parent's threads
+
+
+LARGE = 2**17  # numbers from which scratch is lent from here
+KEPT = 2**28  # numbers in all idle pieces together
+_ADVICE = "take a method that needs less, such as articulated-body, or a smaller mechanism"
+_LOOSE = 2  # a piece serves calls that need at least this part of it
+
+
+class Scratch:
+    """Room for `size` numbers on a cache line's edge."""
+
+    __slots__ = ("_memory", "address", "size", "user")
+
+    def __init__(self, size: int, user: str = "a kernel") -> None:
+        self.size = size
+        self._memory = empty(_call(user), (size + 8,), _ADVICE)
+        self.address = (self._memory.ctypes.data + 63) & ~63
+        self.user: weakref.ref[Any] | None = None
+
+
+def check(size: int, user: str) -> None:
+    """Refuse a kernel whose scratch cannot be held: to be asked before it is compiled, which may take as much."""
+    check_memory(_call(user), size + 8, _ADVICE)
+
+
+def _call(user: str) -> str:
+    return f"one call of {user}"
+
+
+_idle: list[Scratch] = []  # the one used last stands last
+
+
+def take(size: int, user: str = "a kernel") -> Scratch:
+    """The smallest idle piece that fits, or a new one; for the caller alone until it is given back.
+
+    The name of the user stands in the message where there is not enough memory.
+    """
+    for piece in sorted(_idle, key=lambda p: p.size):
+        if size <= piece.size <= _LOOSE * size and _drop(piece):
+            return piece
+    return Scratch(size, user)
+
+
+def give(piece: Scratch, user: object) -> None:
+    """Keep a piece for the next call, while its user lives and there is room."""
+    piece.user = weakref.ref(user, lambda _: _drop(piece))
+    _idle.append(piece)
+    total = 0
+    for idle in _idle[::-1]:
+        total += idle.size
+        if total > KEPT:
+            _drop(idle)
+
+
+def _drop(piece: Scratch) -> bool:
+    """Take a piece out of the idle ones; whether it was there still."""
+    try:
+        _idle.remove(piece)
+    except ValueError:
+        return False
+    piece.user = None  # which refers to the piece in turn
+    return True
+
 
 _PATIENCE = 0.01  # seconds that a team waits for a member whose thread is busy
 _HELD_WORK = 20_000  # operations below which letting other threads of Python run costs more than it brings
@@ -123,7 +262,7 @@ class Variant:
         room, memory = self._prepared([address(a) for a in arrays], strides)
         return [self.code.address, room.pointers, room.strides, memory.address], (arrays, room, memory, self)
 
-    def _prepared(self, addresses: list[int], strides: Sequence[int]) -> tuple[_Room, scratch.Scratch]:
+    def _prepared(self, addresses: list[int], strides: Sequence[int]) -> tuple[_Room, Scratch]:
         """The memory of a call, with its addresses in place."""
         # A room is taken out of the list while it is used: another thread, a signal handler or a finaliser
         # that calls this kernel in between finds another or makes one.
@@ -132,14 +271,14 @@ class Variant:
         except IndexError:
             room = _Room(self._head.size, 8 * (len(addresses) + len(self.data)))
         self._head.pack_into(room.head, 0, *addresses, *self._data_addresses, *strides)
-        return room, room.scratch or scratch.take(self.scratch, self.name)
+        return room, room.scratch or take(self.scratch, self.name)
 
-    def _done(self, room: _Room, memory: scratch.Scratch) -> None:
+    def _done(self, room: _Room, memory: Scratch) -> None:
         """Keep the memory of a call for the next one."""
-        if self.scratch < scratch.LARGE:
+        if self.scratch < LARGE:
             room.scratch = memory
         else:
-            scratch.give(memory, self)
+            give(memory, self)
         self._rooms.append(room)
 
 
@@ -152,7 +291,7 @@ class _Room:
         self.head = bytearray(head)
         self.pointers = ctypes.addressof(ctypes.c_char.from_buffer(self.head))
         self.strides = self.pointers + strides_at
-        self.scratch: scratch.Scratch | None = None
+        self.scratch: Scratch | None = None
 
 
 def _address_asked(array: NDArray[Any]) -> int:

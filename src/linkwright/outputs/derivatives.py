@@ -15,8 +15,8 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError
-from linkwright.kernels import program_cache
 from linkwright.kernels.kernel import Kernel
+from linkwright.kernels.program_cache import kernel
 from linkwright.mechanism.description import Description
 from linkwright.mechanism.expression import TIME, Expression, Name
 from linkwright.outputs.language import Output, Wanted, outputs_of
@@ -264,4 +264,4 @@ class _Chain:
             return np.array([expression.evaluate(names) + 0.0 * z[0]])
 
         request = OutputRequest(keys, tuple(fixed.items()))
-        return program_cache.kernel(repr(expression), request, lambda: record(outer, len(keys)), recent=True)
+        return kernel(repr(expression), request, lambda: record(outer, len(keys)), recent=True)

@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import shown
 from linkwright.errors import DtypeError, LinkwrightError, RecordingError, ShapeError
-from linkwright.kernels.interpret import numpy_runner
+from linkwright.kernels.interpret.interpreter import run
 from linkwright.simulation.memory import Memory
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
@@ -117,7 +117,7 @@ def _compare(function: Function, program: Program, t: float, q: Floats, v: Float
         except Exception:
             continue
         flat = [np.array([[states[0]]]), states[1][None, :], states[2][None, :]]
-        again = numpy_runner.run(program, flat, 1)[0].reshape(value.shape)
+        again = run(program, flat, 1)[0].reshape(value.shape)
         rounding = 1e-12 * float(np.max(np.abs(wanted), initial=0.0))  # of the law's own size: forces may be tiny
         if not np.allclose(again, wanted, rtol=1e-9, atol=rounding, equal_nan=True):
             raise RecordingError("it gives other numbers when it is recorded: it must depend on t, q and v alone")

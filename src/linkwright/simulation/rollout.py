@@ -16,8 +16,8 @@ from linkwright.base.checks import check_memory, empty, finite_number, positive_
 from linkwright.base.settings import takes_settings
 from linkwright.closed.rounding import warned
 from linkwright.errors import ModelError, NameNotFound, ShapeError
+from linkwright.kernels.foreign import finite, library
 from linkwright.kernels.kernel import Kernel
-from linkwright.kernels.libraries import finite, library
 from linkwright.model import Mechanism
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.kernels import LANES, Kernels, in_batch

@@ -18,12 +18,11 @@ import numpy as np
 from linkwright.base.checks import GIBIBYTE
 from linkwright.errors import DtypeError, KernelError, ModelError, ShapeError
 from linkwright.kernels import compiled, foreign
-from linkwright.kernels.cuda.device_arrays import cupy
+from linkwright.kernels.cuda.device_arrays import Home, cupy, home_of
 from linkwright.kernels.cuda.device_kernel import DeviceKernel
-from linkwright.kernels.cuda.homes import Home, home_of
 from linkwright.kernels.cuda.march_kernel import MarchKernel, Walked
+from linkwright.kernels.foreign import library, on_device
 from linkwright.kernels.interpret import torch_function
-from linkwright.kernels.libraries import library, on_device
 from linkwright.kernels.signature import Signature
 from linkwright.model import Mechanism
 from linkwright.simulation.march import beginning, marching

@@ -80,6 +80,6 @@ def run_cases(engine: Any, values: Floats) -> Batch:
 
 def _alone() -> None:
     """Processes share the cores already: kernels take no further threads here."""
-    from linkwright.kernels.execution import set_threads
+    from linkwright.kernels.variant import set_threads
 
     set_threads(1)

@@ -34,7 +34,7 @@ from linkwright.kernels import compiled
 from linkwright.kernels.bound import bound
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.crew import Crew
-from linkwright.kernels.execution import threads
+from linkwright.kernels.variant import threads
 from linkwright.spatial.finite import exponential
 from linkwright.tape.program import Program
 

@@ -6,7 +6,7 @@ from linkwright.base.arrays import Floats
 from linkwright.control.parallel.forward import ROUNDS
 from linkwright.control.parallel.hexapod import Hexapod
 from linkwright.control.parallel.step_program import STATE
-from linkwright.kernels.c.identifiers import function_name
+from linkwright.kernels.c.spelling import function_name
 from linkwright.tape.program import Program
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import KernelError
-from linkwright.kernels.c.identifiers import literal
-from linkwright.kernels.c.operators import C
+from linkwright.kernels.c.spelling import C, literal
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.statements import ITEM, Case, Operand

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwright.kernels.c.identifiers import comment, extents
 from linkwright.kernels.c.program_text import Lowering, c_dialect
+from linkwright.kernels.c.spelling import comment, extents
 from linkwright.tape.program import Program, Role
 
 _ON_STACK = 4096  # numbers of work beyond which there is no function that has them on its stack

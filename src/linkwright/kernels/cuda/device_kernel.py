@@ -19,7 +19,25 @@ import numpy as np
 
 from linkwright.base.locks import Lock
 from linkwright.errors import DtypeError, KernelError
-from linkwright.kernels.arguments import (
+from linkwright.kernels.cuda.device_arrays import (
+    Home,
+    apart,
+    cupy,
+    full,
+    home_of,
+    module,
+    pieces,
+    step_of,
+    taken,
+    uploaded,
+)
+from linkwright.kernels.cuda.item_threads import suits
+from linkwright.kernels.cuda.items_kernel import ItemsKernel
+from linkwright.kernels.cuda.state_threads import BLOCK, states_text
+from linkwright.kernels.foreign import on_device
+from linkwright.kernels.signature import (
+    Shape,
+    Signature,
     check_count,
     check_out,
     common_lead,
@@ -28,13 +46,6 @@ from linkwright.kernels.arguments import (
     wrong_out,
     wrong_shape,
 )
-from linkwright.kernels.cuda.device_arrays import apart, cupy, module, pieces, step_of, taken, uploaded
-from linkwright.kernels.cuda.homes import Home, full, home_of
-from linkwright.kernels.cuda.item_threads import suits
-from linkwright.kernels.cuda.items_kernel import ItemsKernel
-from linkwright.kernels.cuda.state_threads import BLOCK, states_text
-from linkwright.kernels.libraries import on_device
-from linkwright.kernels.signature import Shape, Signature
 from linkwright.tape.program import Program
 
 _PRECISIONS = ("float64", "float32")

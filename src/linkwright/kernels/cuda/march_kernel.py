@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwright.kernels.cuda.device_arrays import module, pieces, uploaded
-from linkwright.kernels.cuda.march_threads import BLOCK, march_text
+from linkwright.kernels.cuda.state_threads import BLOCK, march_text
 from linkwright.tape.program import Program
 
 _FEW = 2**14  # states up to which half blocks reach more processors

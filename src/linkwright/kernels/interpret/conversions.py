@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import KernelError, ShapeError
-from linkwright.kernels.c.identifiers import distinct, identifier
+from linkwright.kernels.c.spelling import distinct, identifier
 from linkwright.kernels.interpret.interpreter import Interpreter
 from linkwright.kernels.interpret.jax_interpreter import JaxInterpreter
 from linkwright.tape import operations as O

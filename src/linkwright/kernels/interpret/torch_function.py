@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from linkwright.errors import KernelError
-from linkwright.kernels.libraries import library
+from linkwright.kernels.foreign import library
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import ClassVar
 
-from linkwright.kernels.c.identifiers import comment, function_name
-from linkwright.kernels.c.identifiers import literal as c_literal
+from linkwright.kernels.c.spelling import comment, function_name
+from linkwright.kernels.c.spelling import literal as c_literal
 from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, header, routine, wrapped
 from linkwright.symbolic.printing.names import ascii_identifier, folded
 from linkwright.symbolic.printing.sheet import Sheet, used

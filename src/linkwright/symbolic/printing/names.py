@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
-from linkwright.kernels.c.identifiers import identifier as c_identifier
+from linkwright.kernels.c.spelling import identifier as c_identifier
 from linkwright.symbolic.formulas.formula import Block
 from linkwright.symbolic.quantities import QUANTITIES
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.c.identifiers import function_name
+from linkwright.kernels.c.spelling import function_name
 from linkwright.symbolic.formulas.formula import Symbol
 from linkwright.symbolic.printing.c import C, c_comment
 from linkwright.symbolic.printing.code import WIDTH, Language, wrapped
