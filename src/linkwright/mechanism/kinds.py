@@ -15,19 +15,17 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
 from linkwright.spatial.algebra import Array
-from linkwright.spatial.finite import (
-    exponential,
-    left_jacobian_inverse_times,
-    left_jacobian_times,
-    logarithm,
-    normalised,
-)
 from linkwright.spatial.rotation import (
     Chain,
     General,
     Rotation,
     Turn,
     euler_parameters_matrix,
+    exponential,
+    left_jacobian_inverse_times,
+    left_jacobian_times,
+    logarithm,
+    normalised,
     quaternion_matrix,
     quaternion_product,
 )

@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.spatial.finite import logarithm
-from linkwright.spatial.rotation import euler_parameters
+from linkwright.spatial.rotation import euler_parameters, logarithm
 
 
 def turn_matrix(r: Floats) -> Floats:

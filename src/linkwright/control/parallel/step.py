@@ -35,7 +35,7 @@ from linkwright.kernels.bound import bound
 from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.crew import Crew
 from linkwright.kernels.variant import threads
-from linkwright.spatial.finite import exponential
+from linkwright.spatial.rotation import exponential
 from linkwright.tape.program import Program
 
 Form = Literal["serial", "threads", "simd", "pipelined"]
