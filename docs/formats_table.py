@@ -13,7 +13,7 @@ import cmeel
 
 from linkwright.errors import LinkwrightError
 from linkwright.formats import read
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
 
 ROBOTS = Path(cmeel.__file__).parents[1] / "cmeel.prefix/share/example-robot-data/robots"
 PAGE = Path(__file__).with_name("formats.md")

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 import linkwright as lw
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import AppliedWrench, Driver, Element, JointForce, PointForce, Rod
-from linkwright.mechanism.expression import Expression, Name, replaced
-from linkwright.mechanism.quantities import Quantity, quantities, turns
+from linkwright.model.description import Description
+from linkwright.model.elements import AppliedWrench, Driver, Element, JointForce, PointForce, Rod
+from linkwright.model.expression import Expression, Name, replaced
+from linkwright.model.quantities import Quantity, quantities, turns
 
 
 class Scale:

@@ -18,8 +18,8 @@ from coupled_mechanisms import draw
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel
-from linkwright.mechanism.elements import AppliedWrench, Rod
-from linkwright.mechanism.expression import Expression, Name, Number
+from linkwright.model.elements import AppliedWrench, Rod
+from linkwright.model.expression import Expression, Name, Number
 from redundant_linkages import bennett_rows, loop
 from rotation import some
 from run_settings import settings

@@ -15,15 +15,15 @@ from linkwright.base.arrays import Floats
 from linkwright.closed.reactions import exerted
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError
-from linkwright.mechanism.elements import JointForce, PointForce
-from linkwright.mechanism.quantities import turns
-from linkwright.mechanism.topology import reacting_bodies
+from linkwright.model.elements import JointForce, PointForce
+from linkwright.model.quantities import turns
+from linkwright.model.topology import reacting_bodies
 from linkwright.results.series import Series
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:
-    from linkwright.mechanism.elements import Driver
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
+    from linkwright.model.elements import Driver
     from linkwright.results.solution import Solution
 
 MOST = 50  # joints whose reactions are kept

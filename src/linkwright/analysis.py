@@ -20,19 +20,18 @@ from linkwright.constraints.kinematics import Kinematics, Motion
 from linkwright.constraints.motion import times_of
 from linkwright.constraints.remarks import remarks
 from linkwright.errors import AssemblyError, LinkwrightError, ModelError, NameNotFound
-from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import JointForce
-from linkwright.mechanism.expression import Name
-from linkwright.mechanism.laws import recognised
-from linkwright.mechanism.system import AnalysisKind, System, idle_settings
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism, mechanism_of
+from linkwright.model.checks import listed
+from linkwright.model.description import Description
+from linkwright.model.elements import JointForce
+from linkwright.model.expression import Name
+from linkwright.model.force_laws import recognised
+from linkwright.model.system import AnalysisKind, System, idle_settings
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.laws import Law, LawFailed
 from linkwright.simulation.settings import Saving, Stepping
 from linkwright.simulation.simulate import simulate
-from linkwright.sources import mechanism_of
 
 #: Called as a run goes on, with how far it is and how far it goes: time points, or seconds.
 Progress = Callable[[Any, Any], None]

@@ -11,10 +11,10 @@ from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.tree import Tree
+from linkwright.model.description import Description
+from linkwright.model.tree import Tree
+from linkwright.model.views import Body, DofReport, Joint, View, body_table, joint_table
 from linkwright.programs import Maker
-from linkwright.views import Body, DofReport, Joint, View, body_table, joint_table
 
 
 class Described:

@@ -11,7 +11,7 @@ from linkwright.base.html import ROWS, beside, folded, heading, shown, table, ve
 from linkwright.base.text import counted
 from linkwright.display.picture import drawn
 from linkwright.errors import LinkwrightError
-from linkwright.views import body_table, joint_table
+from linkwright.model.views import body_table, joint_table
 
 #: Bodies up to which a mechanism is drawn, and up to which a closed one is assembled for it.
 DRAWN, ASSEMBLED = 120, 40

@@ -25,7 +25,7 @@ from linkwright.dynamics.requests import UNROLL, RequestRules
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.kernels import program_cache
 from linkwright.kernels.kernel import Kernel
-from linkwright.mechanism.description import Description
+from linkwright.model.description import Description
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import has_scalars
 

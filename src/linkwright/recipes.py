@@ -16,7 +16,7 @@ from linkwright.dynamics.recording import traced
 from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.tangents import state_derivatives
 from linkwright.errors import ModelError
-from linkwright.mechanism.contraction import Contraction
+from linkwright.model.contraction import Contraction
 from linkwright.recursions import (
     assembly,
     composite,

@@ -10,11 +10,11 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, platform, solid, state
-from linkwright.mechanism.description import Frames, Names
-from linkwright.mechanism.elements import AppliedWrench, JointForce, Mimic, PointForce
-from linkwright.mechanism.expression import Name
-from linkwright.mechanism.quantities import Quantity
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.description import Frames, Names
+from linkwright.model.elements import AppliedWrench, JointForce, Mimic, PointForce
+from linkwright.model.expression import Name
+from linkwright.model.quantities import Quantity
 from robots import relative
 
 

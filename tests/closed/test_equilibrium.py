@@ -13,8 +13,8 @@ from closed_mechanisms import four_bar, platform
 from linkwright.closed.statics import NoEquilibrium, frozen
 from linkwright.kernels import program_cache
 from linkwright.kernels.kernel import Kernel
-from linkwright.mechanism.elements import JointForce
-from linkwright.mechanism.expression import Name
+from linkwright.model.elements import JointForce
+from linkwright.model.expression import Name
 
 
 def test_a_chain_comes_to_hang_straight_down() -> None:

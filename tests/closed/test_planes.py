@@ -11,10 +11,10 @@ import linkwright as lw
 from closed_mechanisms import solid
 from linkwright.constraints import central
 from linkwright.constraints.space import PLANAR, SPATIAL
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Tree
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.description import Description
+from linkwright.model.topology import span
+from linkwright.model.tree import Tree
 from robots import relative
 
 TURNS = {

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 import linkwright as lw
-from linkwright.mechanism.description import JOINT_ARRAYS, Names, kind_number
-from linkwright.mechanism.kinds import KINDS
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.description import JOINT_ARRAYS, Names, kind_number
+from linkwright.model.joint_kinds import KINDS
 
 
 def tree_of(mech: lw.Mechanism) -> lw.Mechanism:

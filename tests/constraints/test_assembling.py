@@ -6,7 +6,7 @@ from linkages import about_z, four_bar, four_bar_top, kinematics, matrices, unit
 
 import linkwright as lw
 from linkwright.errors import AssemblyError, ModelError
-from linkwright.mechanism.expression import TIME
+from linkwright.model.expression import TIME
 
 LENGTHS = (1.0, 3.0, 2.5, 3.0)
 

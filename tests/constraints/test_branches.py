@@ -5,7 +5,7 @@ import pytest
 from linkages import bar, closed, four_bar_top, pin, slider_crank, unit
 
 import linkwright as lw
-from linkwright.mechanism.expression import TIME, Name
+from linkwright.model.expression import TIME, Name
 
 FAR = (0.0, 0.0, 0.0)
 

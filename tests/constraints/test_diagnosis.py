@@ -8,7 +8,7 @@ from linkages import slider_crank
 import linkwright as lw
 from linkwright.errors import AssemblyError
 from linkwright.formats.mks.reader import parse_mks
-from linkwright.mechanism.expression import TIME
+from linkwright.model.expression import TIME
 
 MODEL = """MODEL four
 PARAMETER L = {size};
@@ -172,8 +172,8 @@ def test_a_driver_out_of_reach_at_the_start_says_what_can_be_reached() -> None:
 def _with_driver(mech: lw.Mechanism, value: float) -> lw.Mechanism:
     from dataclasses import replace
 
-    from linkwright.mechanism.elements import Driver
-    from linkwright.mechanism.expression import Number
+    from linkwright.model.elements import Driver
+    from linkwright.model.expression import Number
 
     d = mech.description
     joint = next(name for k, name in enumerate(d.joint_names) if d.kind_of(k).name == "prismatic")

@@ -14,7 +14,7 @@ import linkwright as lw
 from linkwright.cli.app import run
 from linkwright.errors import ModelError
 from linkwright.formats.mks.reader import parse_mks
-from linkwright.mechanism.expression import TIME, Name, Number, numeric_values
+from linkwright.model.expression import TIME, Name, Number, numeric_values
 
 HINGE = """MODEL hinge
 SYSTEM ({kind} ANALYSIS, ending time = 0.1, print interval = 0.05);

@@ -11,8 +11,8 @@ from scipy.sparse.linalg import lsmr
 import linkwright as lw
 from linkwright.constraints.assembled import start_state
 from linkwright.constraints.elimination import order
-from linkwright.mechanism.elements import Rod
-from linkwright.mechanism.expression import as_expression
+from linkwright.model.elements import Rod
+from linkwright.model.expression import as_expression
 
 
 def _correction(k, q):

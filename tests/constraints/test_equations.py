@@ -10,8 +10,8 @@ import linkwright as lw
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.table import model_table
 from linkwright.errors import ModelError
-from linkwright.mechanism.elements import Driver, PointOnPlane, Rod
-from linkwright.mechanism.expression import TIME, Number
+from linkwright.model.elements import Driver, PointOnPlane, Rod
+from linkwright.model.expression import TIME, Number
 
 
 def test_a_body_not_placed_stands_on_its_placed_neighbour_rather_than_on_ground():

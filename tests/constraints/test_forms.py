@@ -7,7 +7,7 @@ import pytest
 from linkages import skew
 
 from linkwright.constraints import blocks, forms
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.joint_kinds import KINDS
 
 COORDINATES = [(name, k) for name, kind in KINDS.items() if name not in ("spherical", "free") for k in range(kind.nv)]
 ALL = [

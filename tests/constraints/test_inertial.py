@@ -14,9 +14,9 @@ from linkwright.dynamics.functions import LOOP_METHODS
 from linkwright.dynamics.requests import UNROLL
 from linkwright.errors import ModelError
 from linkwright.kernels.interpret.interpreter import run
-from linkwright.mechanism.expression import TIME, Name
-from linkwright.mechanism.kinds import KINDS
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.expression import TIME, Name
+from linkwright.model.joint_kinds import KINDS
 from robots import relative
 
 PAIRED = [kind for kind in KINDS if kind not in ("spherical", "free", "fixed")]

@@ -8,7 +8,7 @@ import pytest
 from linkages import about_z, matrices, unit
 
 import linkwright as lw
-from linkwright.mechanism.expression import TIME
+from linkwright.model.expression import TIME
 
 ALONG_X = {"h": (1.0, 0.0, 0.0), "f": (0.0, 1.0, 0.0)}
 ALONG_Y = {"h": (0.0, 1.0, 0.0), "f": (0.0, 0.0, 1.0)}

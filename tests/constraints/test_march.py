@@ -9,7 +9,7 @@ import linkwright as lw
 from constraints.ladders import START, ladder
 from linkwright.constraints import march
 from linkwright.constraints.kinematics import Kinematics
-from linkwright.mechanism.expression import Call
+from linkwright.model.expression import Call
 
 
 def slider(law):

@@ -8,7 +8,7 @@ from linkages import bar, four_bar, kinematics, matrices, pin, unit
 from scipy.optimize import fsolve
 
 import linkwright as lw
-from linkwright.mechanism.expression import TIME
+from linkwright.model.expression import TIME
 
 LENGTHS = (1.0, 3.0, 2.5, 3.0)
 

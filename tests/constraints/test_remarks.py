@@ -8,7 +8,7 @@ import pytest
 import linkwright as lw
 from linkwright.constraints.remarks import remarks
 from linkwright.formats.mks.reader import parse_mks
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
 
 TEXT = """MODEL hinge
 {system}

@@ -6,7 +6,7 @@ from linkages import four_bar, kinematics, slider_crank
 
 import linkwright as lw
 from linkwright.errors import AssemblyError
-from linkwright.mechanism.expression import TIME
+from linkwright.model.expression import TIME
 
 LENGTHS = np.array([1.0, 3.0, 2.5, 3.0])
 TIMES = np.linspace(0.0, 6.0, 61)

@@ -5,8 +5,8 @@ import pytest
 from linkages import matrices
 
 import linkwright as lw
-from linkwright.mechanism.expression import TIME
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.expression import TIME
+from linkwright.model.joint_kinds import KINDS
 
 LOOPS = [
     ("revolute", "spherical", "universal", "prismatic"),

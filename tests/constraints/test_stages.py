@@ -5,7 +5,7 @@ from linkages import bar, four_bar, kinematics, pin, unit
 
 import linkwright as lw
 from linkwright.constraints.stages import Stages
-from linkwright.mechanism.expression import TIME
+from linkwright.model.expression import TIME
 
 
 def _stages(mech):

@@ -6,7 +6,7 @@ from linkages import about_z, slider_crank, unit
 
 import linkwright as lw
 from linkwright.errors import AssemblyError, ModelError
-from linkwright.mechanism.expression import TIME, Call, Number
+from linkwright.model.expression import TIME, Call, Number
 
 TIMES = np.linspace(0.0, 3.0, 31)
 

@@ -7,9 +7,9 @@ import pytest
 from linkages import matrices
 
 import linkwright as lw
-from linkwright.mechanism.elements import Driver
-from linkwright.mechanism.expression import TIME
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.elements import Driver
+from linkwright.model.expression import TIME
+from linkwright.model.joint_kinds import KINDS
 
 DRIVEN = ("revolute", "prismatic", "cylindrical", "universal", "planar", "screw", "fixed")
 N = 9

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.mechanism.expression import TIME, Call, Name, as_expression
+from linkwright.model.expression import TIME, Call, Name, as_expression
 
 TIMES = np.arange(4.0)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwright.mechanism.topology import span
+from linkwright.model.topology import span
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwright.mechanism.description import ARRAYS, Description
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.description import ARRAYS, Description
+from linkwright.model.joint_kinds import KINDS
 
 _NOT_SAID = ("pitch",)  # of joints other than screws
 

@@ -10,7 +10,7 @@ import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.formats import dh, read
 from linkwright.formats.dh import from_dh, read_dh
-from linkwright.mechanism.expression import Name
+from linkwright.model.expression import Name
 
 
 def homogeneous(r=None, p=(0, 0, 0)):

@@ -10,7 +10,7 @@ import linkwright as lw
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats import read
 from linkwright.formats.mjcf_writer import write_mjcf
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.joint_kinds import KINDS
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")
 

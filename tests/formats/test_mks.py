@@ -10,9 +10,9 @@ import pytest
 import linkwright as lw
 from linkwright.errors import FormatError, MksError
 from linkwright.formats.mks.reader import parse_mks, read_mks
-from linkwright.mechanism.elements import Mimic, PointOnLine, PointOnPlane, Rod
-from linkwright.mechanism.expression import TIME, Call, Expression, Lookup, Name, Number
-from linkwright.mechanism.system import System
+from linkwright.model.elements import Mimic, PointOnLine, PointOnPlane, Rod
+from linkwright.model.expression import TIME, Call, Expression, Lookup, Name, Number
+from linkwright.model.system import System
 from linkwright.tape.operations import Table
 
 ROOT = Path(__file__).resolve().parents[2]

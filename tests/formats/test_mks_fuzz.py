@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from linkwright.errors import ModelError
 from linkwright.formats.mks.printer import write_mks
 from linkwright.formats.mks.reader import parse_mks
-from linkwright.mechanism.description import Description
+from linkwright.model.description import Description
 
 SAMPLE = (Path(__file__).resolve().parents[2] / "examples/models/slider_crank.mks").read_text(encoding="utf-8")
 RICH = """MODEL rich

@@ -21,11 +21,12 @@ from linkwright.formats.mks.reader import parse_mks, read_mks
 from linkwright.formats.mks.syntax import Word
 from linkwright.formats.mks.values import Scope, Value
 from linkwright.formats.mks.wording import expression_text
-from linkwright.mechanism import generate, laws
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.expression import FUNCTIONS, TIME, Call, Expression, Lookup, Name, Number
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.builder import Builder
+from linkwright.model.description import Description
+from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Lookup, Name, Number
+from linkwright.model.force_laws import friction, saturated, stop
+from linkwright.model.generators import random_tree
+from linkwright.model.joint_kinds import KINDS
 from linkwright.tape.operations import Table
 from linkwright.tape.recorder import maximum, where
 
@@ -56,7 +57,7 @@ def test_a_robot_comes_back_to_the_last_bit(name, options):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_random_tree_of_all_kinds_of_joints_comes_back(seed):
-    assert_round(generate.random_tree(15, seed))
+    assert_round(random_tree(15, seed))
 
 
 def test_a_symbolic_table_comes_back_with_its_expressions():
@@ -189,13 +190,13 @@ UNSAID = {
     "damping": lambda b: b.joint_damper("j", -2.0),
     "damping of a spring": lambda b: b.joint_spring("tube", 3.0, 0.1, -2.0, index=1),
     "friction": lambda b: b.joint_friction("j", -0.5),
-    "speed": lambda b: b.joint_force("j", laws.friction(V, 0.5, -0.01)),
-    "no speed": lambda b: b.joint_force("j", laws.friction(V, 0.5, K - K)),
+    "speed": lambda b: b.joint_force("j", friction(V, 0.5, -0.01)),
+    "no speed": lambda b: b.joint_force("j", friction(V, 0.5, K - K)),
     "length": lambda b: b.spring("tip", "ground", 3.0, -1.0),
     "stop": lambda b: b.stop("j", stiffness=-5.0),
     "damping of a stop": lambda b: b.bumper("tip", "ground", 0.1, damping=-1.0),
-    "limits": lambda b: b.joint_force("j", laws.stop(Q, V, 1.0, -1.0, 5.0, 0.0)),
-    "effort": lambda b: b.joint_force("j", laws.saturated(TIME, -2.0)),
+    "limits": lambda b: b.joint_force("j", stop(Q, V, 1.0, -1.0, 5.0, 0.0)),
+    "effort": lambda b: b.joint_force("j", saturated(TIME, -2.0)),
     "coordinate": lambda b: b.joint_spring("j", b.coordinate("tube") ** 2),
     "rest": lambda b: b.joint_spring("j", 1.0, b.distance("tip", "ground")),
 }

@@ -8,10 +8,10 @@ import pytest
 
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.urdf import read_urdf
-from linkwright.mechanism.checks import check_numbers
-from linkwright.mechanism.frames import full_inertia
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Tree
+from linkwright.model.checks import check_numbers
+from linkwright.model.frames import full_inertia
+from linkwright.model.topology import span
+from linkwright.model.tree import Tree
 from robots import folder
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")

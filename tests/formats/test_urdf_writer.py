@@ -13,10 +13,10 @@ from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats import read
 from linkwright.formats.mks.reader import parse_mks
 from linkwright.formats.urdf_writer import write_urdf
-from linkwright.mechanism import generate
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.frames import roll_pitch_yaw, rpy_matrix
+from linkwright.model.builder import Builder
+from linkwright.model.description import Description
+from linkwright.model.frames import roll_pitch_yaw, rpy_matrix
+from linkwright.model.generators import random_tree
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 
@@ -37,7 +37,7 @@ def assert_same_dynamics(d: Description, folder: Path, **options: str) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_random_tree_keeps_its_dynamics(seed, tmp_path):
-    d = generate.random_tree(6, seed, joints=["revolute", "prismatic", "planar", "free"])
+    d = random_tree(6, seed, joints=["revolute", "prismatic", "planar", "free"])
     assert_same_dynamics(d, tmp_path, fixed="keep")
 
 

@@ -68,7 +68,7 @@ def model(ending: str, **options: Any) -> Callable[[bytes, Path], Any]:
 
     def run(data: bytes, folder: Path) -> Any:
         from linkwright.formats import read
-        from linkwright.model import Mechanism
+        from linkwright.mechanism import Mechanism
 
         path = folder / f"model{ending}"
         path.write_bytes(data)

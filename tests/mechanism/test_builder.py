@@ -7,13 +7,14 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism import builder, builder_forces, builder_kinematics
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce, joint_losses
-from linkwright.mechanism.expression import TIME, Name
-from linkwright.mechanism.kinds import KIND_LIST, KINDS
-from linkwright.mechanism.reversed import reverse
-from linkwright.mechanism.topology import span
+from linkwright.model import builder, builder_forces
+from linkwright.model import builder_parts as builder_kinematics
+from linkwright.model.builder import Builder
+from linkwright.model.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce, joint_losses
+from linkwright.model.expression import TIME, Name
+from linkwright.model.joint_kinds import KIND_LIST, KINDS
+from linkwright.model.reversed_joints import reverse
+from linkwright.model.topology import span
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.mechanism.checks import _check_finite_law, check_numbers, impossible_inertias
-from linkwright.mechanism.description import ARRAYS, Frames, Names
-from linkwright.mechanism.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce
-from linkwright.mechanism.expression import TIME, Call, Lookup, Name, Number
-from linkwright.mechanism.frames import full_inertia
-from linkwright.mechanism.generate import chain, random_tree
+from linkwright.model.checks import _check_finite_law, check_numbers, impossible_inertias
+from linkwright.model.description import ARRAYS, Frames, Names
+from linkwright.model.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce
+from linkwright.model.expression import TIME, Call, Lookup, Name, Number
+from linkwright.model.frames import full_inertia
+from linkwright.model.generators import chain, random_tree
 from linkwright.tape.operations import Table
 
 
@@ -202,7 +202,7 @@ def test_a_coupling_must_join_two_different_joints_of_one_coordinate():
 
 
 def test_changed_parameters_are_checked():
-    from linkwright.mechanism.builder import Builder
+    from linkwright.model.builder import Builder
 
     b = Builder()
     b.body("arm", b.parameter("m", 1.0))

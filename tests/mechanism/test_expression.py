@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.expression import (
+from linkwright.model.expression import (
     FUNCTIONS,
     MAX_DEPTH,
     TIME,

@@ -7,11 +7,11 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.expression import TIME, Name, Number
-from linkwright.mechanism.laws import match, recognised
-from linkwright.mechanism.merge import lock
-from linkwright.mechanism.quantities import Quantity, quantities
+from linkwright.model.builder import Builder
+from linkwright.model.expression import TIME, Name, Number
+from linkwright.model.force_laws import match, recognised
+from linkwright.model.merge import lock
+from linkwright.model.quantities import Quantity, quantities
 
 
 @pytest.fixture

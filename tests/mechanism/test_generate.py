@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism import topology
-from linkwright.mechanism.checks import check_numbers
-from linkwright.mechanism.frames import axis_frame, full_inertia, rpy_matrix
-from linkwright.mechanism.generate import chain, random_tree, tree
-from linkwright.mechanism.kinds import KIND_LIST, KINDS
-from linkwright.mechanism.topology import span
+from linkwright.model import topology
+from linkwright.model.checks import check_numbers
+from linkwright.model.frames import axis_frame, full_inertia, rpy_matrix
+from linkwright.model.generators import chain, random_tree, tree
+from linkwright.model.joint_kinds import KIND_LIST, KINDS
+from linkwright.model.topology import span
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 

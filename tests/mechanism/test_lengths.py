@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.mechanism.cases import Cases
-from linkwright.mechanism.lengths import body_lengths, length_scale
+from linkwright.model.cases import Cases
+from linkwright.model.lengths import body_lengths, length_scale
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 

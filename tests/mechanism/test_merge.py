@@ -6,17 +6,17 @@ import pytest
 from linkwright.analysis import analyse
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound, ShapeError
 from linkwright.formats.urdf import read_urdf
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.checks import check_numbers
-from linkwright.mechanism.elements import PointForce
-from linkwright.mechanism.expression import TIME
-from linkwright.mechanism.frames import full_inertia
-from linkwright.mechanism.generate import random_tree
-from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.merge import lock, merge_fixed
-from linkwright.mechanism.reversed import reverse
-from linkwright.mechanism.topology import span
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.builder import Builder
+from linkwright.model.checks import check_numbers
+from linkwright.model.elements import PointForce
+from linkwright.model.expression import TIME
+from linkwright.model.frames import full_inertia
+from linkwright.model.generators import random_tree
+from linkwright.model.joint_kinds import KINDS
+from linkwright.model.merge import lock, merge_fixed
+from linkwright.model.reversed_joints import reverse
+from linkwright.model.topology import span
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 

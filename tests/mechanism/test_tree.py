@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from linkwright.mechanism.generate import chain, random_tree, tree
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import FEW, Tree
+from linkwright.model.generators import chain, random_tree, tree
+from linkwright.model.topology import span
+from linkwright.model.tree import FEW, Tree
 
 
 def modules():

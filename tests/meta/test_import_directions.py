@@ -130,7 +130,7 @@ LAZY = {
     ("closed_derivatives.py", "recipes"),
     ("programs.py", "constraints"),
     ("programs.py", "recursions"),
-    ("model.py", "closed"),
+    ("mechanism.py", "closed"),
     *(
         (f"closed/{name}.py", "model")
         for name in (
@@ -184,7 +184,7 @@ def _imports(file: Path) -> Iterator[tuple[str, bool]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: relative imports hide where they point"
             assert node.module is not None
-            # `from linkwright.mechanism import builder` may name a module or a room.
+            # `from linkwright.model import builder` may name a module or a room.
             yield from ((f"{node.module}.{alias.name}", id(node) in inner) for alias in node.names)
 
 

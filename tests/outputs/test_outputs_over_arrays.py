@@ -7,7 +7,7 @@ import pytest
 
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.reader import parse_mks
-from linkwright.mechanism.cases import Cases
+from linkwright.model.cases import Cases
 from linkwright.outputs.language import output_of
 from linkwright.outputs.motions import Motions, values_of
 from linkwright.sweeps.engine import NO_FORCES

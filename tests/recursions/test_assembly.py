@@ -11,9 +11,9 @@ import pytest
 import linkwright as lw
 from linkwright.errors import ModelError
 from linkwright.kernels.interpret.interpreter import run
-from linkwright.mechanism.generate import random_tree
-from linkwright.mechanism.kinds import KINDS
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.generators import random_tree
+from linkwright.model.joint_kinds import KINDS
 from linkwright.tape.program import Program
 from shapes import SHAPES
 

@@ -13,9 +13,9 @@ import pytest
 import linkwright as lw
 from closed_mechanisms import platform, solid
 from linkwright.errors import ModelError
-from linkwright.mechanism.description import Start
-from linkwright.mechanism.expression import Name
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.description import Start
+from linkwright.model.expression import Name
 
 METHODS = ("articulated-body", "virtual-work", "assembly", "mass-matrix")
 methods = pytest.mark.parametrize("method", METHODS)

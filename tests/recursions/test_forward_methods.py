@@ -12,7 +12,7 @@ from test_identities import MOVING, numbers, states, turned_round
 import linkwright as lw
 from linkwright.dynamics.functions import FORWARD_METHODS, FREE_BODY_METHODS, LOOP_METHODS
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.joint_kinds import KINDS
 from linkwright.recursions.methods import METHODS
 from robots import relative
 

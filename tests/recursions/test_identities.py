@@ -10,7 +10,7 @@ import pytest
 import linkwright as lw
 from complex_step import inverse_dynamics_jacobians
 from linkwright.kernels.interpret.interpreter import run
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.joint_kinds import KINDS
 from robots import relative
 
 MOVING = [kind for kind in KINDS if kind != "fixed"]

@@ -16,10 +16,10 @@ import pytest
 import linkwright as lw
 from linkwright.errors import ModelError
 from linkwright.kernels.interpret import interpreter as numpy_runner
-from linkwright.mechanism.description import JOINT_ARRAYS, Frames, Names, kind_number
-from linkwright.mechanism.kinds import KINDS, JointKind
-from linkwright.mechanism.reversed import reverse
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.description import JOINT_ARRAYS, Frames, Names, kind_number
+from linkwright.model.joint_kinds import KINDS, JointKind
+from linkwright.model.reversed_joints import reverse
 from robots import relative
 
 METHODS = ("virtual-work", "assembly")

@@ -10,8 +10,8 @@ import pytest
 import linkwright as lw
 from linkwright.dynamics.functions import FORWARD_METHODS
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.generate import random_tree
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.generators import random_tree
 from linkwright.programs import Maker
 from linkwright.recursions.generic import GIVEN, generic_forward_dynamics
 from linkwright.recursions.link import Link

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.mechanism.expression import TIME
+from linkwright.model.expression import TIME
 
 RNG = np.random.default_rng(5)
 INERTIA = (0.2, 0.3, 0.4)

@@ -10,7 +10,7 @@ from closed_mechanisms import pen_on_line, rssr, state
 from linkwright.dynamics.functions import FORMS, FORWARD_METHODS, FUNCTIONS, LOOP_METHODS
 from linkwright.errors import LinkwrightError
 from linkwright.kernels.interpret.interpreter import run
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.joint_kinds import KINDS
 from linkwright.spatial.rotation import quaternion_matrix
 
 CLOSED_ALONE = ("closing", "settling", "constraint_forces")

@@ -12,7 +12,7 @@ import linkwright as lw
 from linkwright.dynamics.functions import Request
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.variant import _idle
-from linkwright.mechanism.topology import span
+from linkwright.model.topology import span
 from linkwright.programs import Maker
 from linkwright.recursions.layout import Field, layout, slots
 from linkwright.recursions.methods import METHODS

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import linkwright as lw
-from linkwright.mechanism.description import Description
+from linkwright.model.description import Description
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 from linkwright.spatial.rotation import euler_parameters

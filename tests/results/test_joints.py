@@ -9,7 +9,7 @@ from motions import GAIN, angle, crank_motion, from_coordinates
 from numpy.testing import assert_allclose
 
 import linkwright as lw
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.joint_kinds import KINDS
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 TIME = np.linspace(0.0, 1.0, 41)

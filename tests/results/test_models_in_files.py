@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import linkwright as lw
 from linkwright.errors import LinkwrightWarning
-from linkwright.mechanism.expression import Call, Number
+from linkwright.model.expression import Call, Number
 
 TIME = np.linspace(0.0, 1.0, 11)
 

@@ -8,9 +8,8 @@ from motions import crank_motion
 from numpy.testing import assert_array_equal
 
 from linkwright.errors import NameNotFound
-from linkwright.mechanism.description import Names
-from linkwright.mechanism.drawing import Trace
-from linkwright.mechanism.places import place
+from linkwright.model.bodies import place
+from linkwright.model.description import Names, Trace
 
 D = replace(crank_motion(np.arange(2.0)).description, traces=(Trace("curve", "tip"), Trace("tip", "block")))
 

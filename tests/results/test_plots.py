@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.mechanism.drawing import Trace
+from linkwright.model.description import Trace
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import linkwright as lw
 from linkwright.errors import DtypeError, LinkwrightError, ModelError, NameNotFound, ShapeError
-from linkwright.mechanism.bodies import QUANTITIES
-from linkwright.mechanism.drawing import Trace
+from linkwright.model.bodies import QUANTITIES
+from linkwright.model.description import Trace
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix

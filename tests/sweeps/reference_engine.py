@@ -17,7 +17,7 @@ from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
 from linkwright.formats.mks.problems import Fault
 from linkwright.formats.mks.syntax import Applied, Dotted, Node, Num, Word
 from linkwright.formats.mks.values import CALLS, CONSTANTS, UNITS
-from linkwright.mechanism.expression import FUNCTIONS
+from linkwright.model.expression import FUNCTIONS
 from linkwright.results.solution import Solution
 from linkwright.sweeps.batch import Batch, sentence
 from linkwright.sweeps.task import Task

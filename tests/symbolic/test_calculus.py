@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from linkwright.mechanism.expression import FUNCTIONS, Call, Expression, Name, Number
+from linkwright.model.expression import FUNCTIONS, Call, Expression, Name, Number
 from linkwright.symbolic.formulas.calculus import derivative, replaced
 from linkwright.symbolic.formulas.exact import added, constant, times
 from linkwright.symbolic.formulas.expressions import from_expression

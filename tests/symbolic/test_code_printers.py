@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwright.errors import LinkwrightError
-from linkwright.mechanism.expression import FUNCTIONS
+from linkwright.model.expression import FUNCTIONS
 from linkwright.symbolic.formulas.formula import Applied, Block, Sum, Symbol, evaluate
 from linkwright.symbolic.printing import (
     Sheet,

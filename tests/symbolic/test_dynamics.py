@@ -11,7 +11,7 @@ from closed_forms import ByAngles, dynamics, numbers
 
 import linkwright as lw
 from linkwright.errors import ModelError
-from linkwright.mechanism.expression import Name, tabulated
+from linkwright.model.expression import Name, tabulated
 from linkwright.symbolic.formulas.formula import Root, symbols
 from robots import relative
 

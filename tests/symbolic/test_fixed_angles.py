@@ -11,7 +11,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.expression import Call, Expression, Name, Number
+from linkwright.model.expression import Call, Expression, Name, Number
 from linkwright.symbolic.derivation.reading import model_of
 from linkwright.symbolic.formulas.expressions import from_expression
 from linkwright.symbolic.formulas.formula import Trig, evaluate

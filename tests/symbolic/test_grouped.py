@@ -12,7 +12,7 @@ import pytest
 import linkwright as lw
 import robots
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
 from linkwright.symbolic.derivation.literal import LETTERS, literal
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
 from linkwright.symbolic.derivation.reading import model_of

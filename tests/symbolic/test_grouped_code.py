@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
 from linkwright.symbolic.derivation.literal import literal
 
 Q, V = np.array([0.3, -0.8]), np.array([0.7, -1.1])

@@ -4,7 +4,7 @@ import pytest
 from pages import Reader
 
 import linkwright as lw
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
 from linkwright.symbolic.quantities import RECURSIONS
 from linkwright.symbolic.recursive.recursive_form import recursive
 

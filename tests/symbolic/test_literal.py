@@ -10,9 +10,9 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import joint_losses
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.description import Description
+from linkwright.model.elements import joint_losses
 from linkwright.symbolic.derivation.literal import literal
 
 ROWS = [

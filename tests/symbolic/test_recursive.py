@@ -20,11 +20,11 @@ import pytest
 import linkwright as lw
 import robots
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.description import kind_number
-from linkwright.mechanism.frames import full_inertia
-from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.topology import span
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.description import kind_number
+from linkwright.model.frames import full_inertia
+from linkwright.model.joint_kinds import KINDS
+from linkwright.model.topology import span
 from linkwright.symbolic.derivation.literal import literal
 from linkwright.symbolic.quantities import QUANTITIES, RECURSIONS
 from linkwright.symbolic.recursive.recursive_form import Recursive, recursive

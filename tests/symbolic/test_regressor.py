@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
 from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import linkwright as lw
-from linkwright.mechanism.bodies import body_motion
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.description import Description
+from linkwright.model.bodies import body_motion
+from linkwright.model.builder import Builder
+from linkwright.model.description import Description
 from linkwright.spatial.rotation import euler_parameters
 from linkwright.viewer.motion import along
 from linkwright.viewer.parts import PALETTE

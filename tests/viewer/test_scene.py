@@ -11,9 +11,8 @@ from reading import numbers, scene_of
 from sample_motions import Played, chain, played, slider_crank, spatial_four_bar
 
 from linkwright.errors import LinkwrightWarning, NameNotFound
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.description import KINDS
-from linkwright.mechanism.drawing import Trace
+from linkwright.model.builder import Builder
+from linkwright.model.description import KINDS, Trace
 from linkwright.viewer import scene as room
 from mesh_files import binary_stl
 

@@ -28,7 +28,7 @@ from linkwright.cli.screen import (
 from linkwright.errors import on_one_line
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 _SMALL = 1e-12  # of the largest eigenvalue of the mass matrix
 
@@ -79,7 +79,7 @@ def _remarks(mechanism: Mechanism) -> list[str]:
     """What SYSTEM sets in vain, and what of the model is hardly meant."""
     from linkwright.constraints.motion import times_of
     from linkwright.constraints.remarks import remarks
-    from linkwright.mechanism.system import idle_settings
+    from linkwright.model.system import idle_settings
 
     d = mechanism.description
     if d.system is None:
@@ -100,7 +100,7 @@ def _freedom(mechanism: Mechanism) -> list[str]:
 
     from linkwright.closed.starting import placed
     from linkwright.constraints.kinematics import Kinematics
-    from linkwright.mechanism.system import System
+    from linkwright.model.system import System
 
     d = mechanism.description
     system = d.system or System()
@@ -131,10 +131,10 @@ def summary(mechanism: Mechanism) -> list[str]:
 
 def acting(mechanism: Mechanism) -> list[str]:
     """Forces, the beginning of motion, bodies without mass where they matter, and what SYSTEM asks for."""
-    from linkwright.mechanism.checks import listed
-    from linkwright.mechanism.elements import AppliedWrench, JointForce
-    from linkwright.mechanism.expression import numeric_values
-    from linkwright.mechanism.quantities import spoken
+    from linkwright.model.checks import listed
+    from linkwright.model.elements import AppliedWrench, JointForce
+    from linkwright.model.expression import numeric_values
+    from linkwright.model.quantities import spoken
 
     d, lines = mechanism.description, []
     said = []

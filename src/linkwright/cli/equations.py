@@ -27,7 +27,7 @@ from linkwright.cli.screen import (
 from linkwright.errors import LinkwrightError, LinkwrightWarning
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
     from linkwright.symbolic.equations import Equations
     from linkwright.symbolic.printing import Sheet
 

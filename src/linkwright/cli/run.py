@@ -26,10 +26,10 @@ from linkwright.cli.screen import (
     tell_error,
 )
 from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
-from linkwright.mechanism.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
+from linkwright.model.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
 
 if TYPE_CHECKING:
-    from linkwright.mechanism.description import Description
+    from linkwright.model.description import Description
     from linkwright.results.solution import Solution
 
 WAYS = ("minimum-norm", "pivoting")

@@ -20,7 +20,7 @@ from rich.text import Text
 from linkwright.errors import LinkwrightError, on_one_line, visible
 
 if TYPE_CHECKING:
-    from linkwright.model import Joint, Mechanism
+    from linkwright.mechanism import Joint, Mechanism
 
 #: What `--set` takes.
 Base = Annotated[

@@ -14,7 +14,7 @@ from linkwright.closed.starting import InitialState, initial_state
 from linkwright.closed.statics import frozen
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 STATES = 8  # initial states, by their times, that are kept
 

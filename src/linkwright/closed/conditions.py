@@ -18,12 +18,12 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.closed.freedom import constraint_jacobian
 from linkwright.constraints.gear_rates import joint_rates
-from linkwright.mechanism.expression import numeric_values
-from linkwright.mechanism.lengths import coordinate_units
-from linkwright.mechanism.quantities import Quantity, turns
+from linkwright.model.expression import numeric_values
+from linkwright.model.lengths import coordinate_units
+from linkwright.model.quantities import Quantity, turns
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 Flags = NDArray[np.bool_]
 #: Residuals below this are rounding of the computation.

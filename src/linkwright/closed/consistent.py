@@ -17,12 +17,12 @@ from linkwright.constraints.driver_laws import check_driver_laws
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.tree_states import assembled, coordinates
 from linkwright.errors import AssemblyError, NameNotFound, ShapeError
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.expression import Name
-from linkwright.mechanism.system import System
+from linkwright.model.description import Description
+from linkwright.model.expression import Name
+from linkwright.model.system import System
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 ROUNDS = 50
 #: What may be left of the equations: as sines, and as parts of the mechanism's length.

@@ -12,9 +12,9 @@ from linkwright.closed.conditions import Conditions
 from linkwright.closed.rates import least_rates, rates_met
 from linkwright.closed.search import Candidate, Search
 from linkwright.errors import ModelError
-from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.quantities import Quantity, spoken, with_unit
+from linkwright.model.checks import listed
+from linkwright.model.description import Description
+from linkwright.model.quantities import Quantity, spoken, with_unit
 
 #: Up to so many values each is left out in turn, to see which are in each other's way.
 LEFT_OUT = 12

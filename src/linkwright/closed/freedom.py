@@ -9,7 +9,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 #: A singular value of G below this part of the largest counts as zero.
 RANK = 1e-9

@@ -17,7 +17,7 @@ from linkwright.closed.freedom import allowed, constraint_jacobian
 from linkwright.errors import DtypeError, ModelError, ShapeError
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 #: What may be left of the forces that a motion asks for, as a part of those that cancel in them.
 LEFT = 1e-8

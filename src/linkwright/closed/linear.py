@@ -24,10 +24,10 @@ from linkwright.closed.freedom import allowed, constraint_jacobian, inverse
 from linkwright.closed.rounding import warned
 from linkwright.constraints.driver_laws import check_driver_laws
 from linkwright.errors import ModelError
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.joint_kinds import KINDS
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 State = tuple[Floats, Floats, Floats, float]  # q, v, tau and t
 STEP = 2e-3  # of the differences, in rad and in the mechanism's size, and of rates as parts of the mechanism's pace

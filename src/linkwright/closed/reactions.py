@@ -11,16 +11,16 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.reactions import Reactions
-from linkwright.mechanism.bodies import of_ground
-from linkwright.mechanism.description import GROUND
-from linkwright.mechanism.frames import full_inertia
-from linkwright.mechanism.joint_motion import FrameMotion, relative_motion
-from linkwright.mechanism.topology import reacting_bodies
+from linkwright.model.bodies import of_ground
+from linkwright.model.description import GROUND
+from linkwright.model.frames import full_inertia
+from linkwright.model.joint_motion import FrameMotion, relative_motion
+from linkwright.model.topology import reacting_bodies
 from linkwright.spatial.algebra import point_acceleration
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 #: The multipliers (T, m) of constraints other than joints, by group and name.
 Multipliers = dict[tuple[str, str], Floats]
@@ -200,6 +200,6 @@ def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> 
 
 def exerted(mech: Mechanism, q: Floats, v: Floats, a: Floats, tau: Floats, t: Floats) -> tuple[Floats, Multipliers]:
     """What `Reacting.at` finds along a motion q, v, a (T, ·)."""
-    from linkwright.mechanism.bodies import body_motion
+    from linkwright.model.bodies import body_motion
 
     return mech.auxiliary.reacting.at(body_motion(mech.description, q, v, a), t, q, v, a, tau)

@@ -15,13 +15,13 @@ from linkwright.base.checks import outside
 from linkwright.closed.freedom import constraint_jacobian
 from linkwright.constraints.rounded import Poses, closing_mechanism
 from linkwright.errors import LinkwrightWarning
-from linkwright.mechanism.bodies import body_states
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.lengths import coordinate_units
+from linkwright.model.bodies import body_states
+from linkwright.model.description import Description
+from linkwright.model.lengths import coordinate_units
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 #: At an angle θ from a singular position, a gap ε lets rates err by about ε/θ². Motion is unsure where θ² is below so
 #: many times the gap.
@@ -71,7 +71,7 @@ def _open(gap: float) -> str:
 
 
 def _nearest(mech: Mechanism, gap: float) -> Closing:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
     text = _open(gap)
     changed = _description(mech.description)
@@ -88,7 +88,7 @@ def _nearest(mech: Mechanism, gap: float) -> Closing:
 
 def _description(d: Description) -> Description | None:
     """The nearest description whose joints close their loops; the other constraints take no part."""
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
     bare = Mechanism(replace(d, mimics=(), ties=(), drivers=(), elements=(), initial=(), bindings={}))
     maker = bare.programs

@@ -19,13 +19,13 @@ from linkwright.closed.search import Search
 from linkwright.constraints.batch import wrong_way
 from linkwright.constraints.equations import Equations
 from linkwright.errors import AssemblyError
-from linkwright.mechanism.bodies import body_states, drawn_at
-from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import Description, sealed
-from linkwright.mechanism.quantities import spoken
+from linkwright.model.bodies import body_states, drawn_at
+from linkwright.model.checks import listed
+from linkwright.model.description import Description, sealed
+from linkwright.model.quantities import spoken
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,12 +16,12 @@ from linkwright.base.arrays import Floats
 from linkwright.closed.consistent import one
 from linkwright.closed.rounding import warned
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.expression import Call, Name, replaced
+from linkwright.model.description import Description
+from linkwright.model.expression import Call, Name, replaced
 
 if TYPE_CHECKING:
     from linkwright.closed.linear import Linearised
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 ITERATIONS = 300
 REST = 1e-10  # what counts as no acceleration, as a part of the largest that was met, or of gravity

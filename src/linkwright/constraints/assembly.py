@@ -13,9 +13,9 @@ from linkwright.constraints.batch import Batch, wrong_way
 from linkwright.constraints.diagnosis import does_not_close
 from linkwright.constraints.programs import Programs
 from linkwright.errors import AssemblyError
-from linkwright.mechanism.bodies import body_states
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Tree
+from linkwright.model.bodies import body_states
+from linkwright.model.topology import span
+from linkwright.model.tree import Tree
 
 Flags = NDArray[np.bool_]
 TRIES = 12

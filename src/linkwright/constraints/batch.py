@@ -15,10 +15,10 @@ from linkwright.constraints.equations import PARALLEL, Constraint, Equations, dr
 from linkwright.constraints.programs import Programs, named
 from linkwright.constraints.recorded import Layout
 from linkwright.kernels.kernel import Kernel
-from linkwright.mechanism.cases import Cases
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.lengths import body_lengths, length_scale
+from linkwright.model.cases import Cases
+from linkwright.model.description import GROUND, Description
+from linkwright.model.joint_kinds import KINDS
+from linkwright.model.lengths import body_lengths, length_scale
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
 
 Flags = NDArray[np.bool_]

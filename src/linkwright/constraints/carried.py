@@ -18,9 +18,9 @@ from linkwright.constraints.blocks import Pattern
 from linkwright.constraints.central import Masses, clean
 from linkwright.constraints.scans import entry, row
 from linkwright.constraints.space import Space
-from linkwright.mechanism.frames import snapped
-from linkwright.mechanism.kinds import JointKind
-from linkwright.mechanism.tree import Tree
+from linkwright.model.frames import snapped
+from linkwright.model.joint_kinds import JointKind
+from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array, cross, motion_cross, point_velocity
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import Transform

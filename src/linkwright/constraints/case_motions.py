@@ -19,9 +19,9 @@ from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.march import CaseMarch
 from linkwright.constraints.stops import Stop, tilts
 from linkwright.errors import LinkwrightError
-from linkwright.mechanism.bodies import drawn_at
-from linkwright.mechanism.cases import Cases
-from linkwright.mechanism.system import System
+from linkwright.model.bodies import drawn_at
+from linkwright.model.cases import Cases
+from linkwright.model.system import System
 
 Rows = NDArray[np.int64]
 

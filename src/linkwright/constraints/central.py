@@ -17,9 +17,9 @@ from linkwright.constraints.equations import Constraint, Equations, Source, by_f
 from linkwright.constraints.forms import Form
 from linkwright.constraints.space import PLANAR, SPATIAL, facing, plane
 from linkwright.errors import ModelError
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.frames import full_inertia, snapped
-from linkwright.mechanism.tree import Tree
+from linkwright.model.description import GROUND, Description
+from linkwright.model.frames import full_inertia, snapped
+from linkwright.model.tree import Tree
 
 #: A moment of inertia below this part of the body's largest counts as none.
 NONE = 1e-12

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from linkwright.constraints.equations import Constraint, Equations, Group
 from linkwright.errors import ModelError
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.topology import Topology
+from linkwright.model.description import Description
+from linkwright.model.topology import Topology
 
 
 def closing_constraints(equations: Equations, topology: Topology) -> list[Constraint]:

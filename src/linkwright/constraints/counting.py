@@ -9,9 +9,9 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.constraints.equations import Equations, joint_frames
 from linkwright.constraints.forms import between, near
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.kinds import Measure
-from linkwright.mechanism.known_angles import driven_coordinates, gear_order, initial_coordinates
+from linkwright.model.description import Description
+from linkwright.model.joint_kinds import Measure
+from linkwright.model.topology import driven_coordinates, gear_order, initial_coordinates
 
 
 def counted_angles(e: Equations, mechanisms: Iterable[Description], q: Floats, times: Iterable[float]) -> Floats:

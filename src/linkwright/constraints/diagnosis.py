@@ -21,8 +21,8 @@ from linkwright.constraints.least_squares import damped, least, split
 from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import moved as moved_by
 from linkwright.errors import AssemblyError
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.quantities import angle_text, drives_angle
+from linkwright.model.description import GROUND, Description
+from linkwright.model.quantities import angle_text, drives_angle
 
 #: Up to so many entries of J the constraints are let go one by one, and so many of them.
 DENSE, MOST = 400_000, 12

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.expression import numeric_values
+from linkwright.model.description import Description
+from linkwright.model.expression import numeric_values
 
 Flags = NDArray[np.bool_]
 

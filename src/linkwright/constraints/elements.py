@@ -10,10 +10,10 @@ import numpy as np
 
 from linkwright.constraints.laws import LawRunner
 from linkwright.constraints.space import CentralFrame
-from linkwright.mechanism.elements import JointForce
-from linkwright.mechanism.forces import Evaluate, LoopCoordinate, actions, loop_coordinate, measuring, shifted
-from linkwright.mechanism.kinds import JointKind
-from linkwright.mechanism.quantities import Quantity
+from linkwright.model.element_steps import Evaluate, LoopCoordinate, actions, loop_coordinate, measuring, shifted
+from linkwright.model.elements import JointForce
+from linkwright.model.joint_kinds import JointKind
+from linkwright.model.quantities import Quantity
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import Ref
 

@@ -17,10 +17,10 @@ from linkwright.constraints import forms
 from linkwright.constraints.forms import Form
 from linkwright.constraints.gear_rates import twist_units
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import Driver, PointOnLine, Rod
-from linkwright.mechanism.expression import Expression
-from linkwright.mechanism.kinds import KINDS
+from linkwright.model.description import GROUND, Description
+from linkwright.model.elements import Driver, PointOnLine, Rod
+from linkwright.model.expression import Expression
+from linkwright.model.joint_kinds import KINDS
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 Group = Literal["joint", "tie", "gear", "driver", "rotor"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.kinds import KINDS, JointKind, Measure
+from linkwright.model.joint_kinds import KINDS, JointKind, Measure
 from linkwright.spatial.algebra import Array, cross, dot
 from linkwright.tape.recorder import arctan2, equal, where
 

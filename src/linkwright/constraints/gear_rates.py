@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.topology import Topology, span
+from linkwright.model.description import Description
+from linkwright.model.topology import Topology, span
 
 #: Gears and screws whose rates differ by less need no units of their own.
 ALIKE = 100.0

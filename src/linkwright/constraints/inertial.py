@@ -23,8 +23,8 @@ from linkwright.constraints.forms import Form
 from linkwright.constraints.recorded import Recording
 from linkwright.constraints.scans import each, entry, row
 from linkwright.constraints.space import Space
-from linkwright.mechanism.elements import laws_of
-from linkwright.mechanism.quantities import quantities
+from linkwright.model.elements import laws_of
+from linkwright.model.quantities import quantities
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.rotation import General
 from linkwright.spatial.transform import Transform

@@ -26,8 +26,8 @@ from linkwright.constraints.programs import Programs
 from linkwright.constraints.recorded import Layout, newton
 from linkwright.constraints.stops import Stop, contradiction, explain, singular_start, tilted_axes
 from linkwright.errors import ModelError
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.system import LEAST_TOLERANCE, Freedom, System
+from linkwright.model.description import Description
+from linkwright.model.system import LEAST_TOLERANCE, Freedom, System
 
 
 @dataclass(eq=False)

@@ -12,9 +12,9 @@ from linkwright.base.arrays import Floats
 from linkwright.constraints.carried import Carried
 from linkwright.constraints.equations import frame
 from linkwright.constraints.space import CentralFrame
-from linkwright.mechanism.expression import Call, Expression, Lookup, Name, Number
-from linkwright.mechanism.forces import Evaluate, Laws
-from linkwright.mechanism.quantities import Quantity
+from linkwright.model.element_steps import Evaluate, Laws
+from linkwright.model.expression import Call, Expression, Lookup, Name, Number
+from linkwright.model.quantities import Quantity
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import Ref, trace
 from linkwright.tape.program import Each

@@ -15,7 +15,7 @@ from linkwright.base.arrays import Floats
 from linkwright.constraints.counting import counted_angles
 from linkwright.constraints.equations import Constraint
 from linkwright.constraints.programs import Programs
-from linkwright.mechanism.description import GROUND
+from linkwright.model.description import GROUND
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 #: Up to so many entries of J its pseudo-inverse is computed; beyond, the least solution is found by iteration.

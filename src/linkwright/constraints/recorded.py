@@ -22,8 +22,8 @@ from linkwright.constraints.forms import Form
 from linkwright.constraints.pieces import Incidence
 from linkwright.constraints.scans import each, entry, row
 from linkwright.constraints.space import Space
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.system import System
+from linkwright.model.description import GROUND, Description
+from linkwright.model.system import System
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
 from linkwright.tape.build import ProgramBuilder, Ref, record

@@ -8,12 +8,12 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints.space import plane
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import Driver
-from linkwright.mechanism.expression import Call, Expression, Name, numeric_values
-from linkwright.mechanism.quantities import drives_angle, spoken
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Tree
+from linkwright.model.description import Description
+from linkwright.model.elements import Driver
+from linkwright.model.expression import Call, Expression, Name, numeric_values
+from linkwright.model.quantities import drives_angle, spoken
+from linkwright.model.topology import span
+from linkwright.model.tree import Tree
 
 #: Of gravity, the part in the plane of motion below which it acts across it.
 ACROSS = 1e-6

@@ -21,7 +21,7 @@ from linkwright.base.arrays import Floats
 from linkwright.constraints import forms, relative
 from linkwright.constraints.assembled import MISFIT
 from linkwright.constraints.least_squares import GAPS
-from linkwright.mechanism.description import Description
+from linkwright.model.description import Description
 from linkwright.spatial.rotation import exponential, quaternion_matrix
 
 #: Walks away from the first position, there and back: the length of a step (rad, or parts of the mechanism's size), the

@@ -13,10 +13,10 @@ from linkwright.constraints import inertial
 from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.central_layout import CentralLayout
 from linkwright.constraints.least_squares import GAPS
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.lengths import coordinate_units
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Tree
+from linkwright.model.description import Description
+from linkwright.model.lengths import coordinate_units
+from linkwright.model.topology import span
+from linkwright.model.tree import Tree
 from linkwright.tape.program import Program
 
 #: How far, in joint coordinates (rad, or parts of the mechanism's length), one looks around, and how much smaller the

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.forces import BodyFrame
-from linkwright.mechanism.frames import axis_frame, snapped
-from linkwright.mechanism.tree import Tree
+from linkwright.model.element_steps import BodyFrame
+from linkwright.model.frames import axis_frame, snapped
+from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array, cross, wrench_at
 
 #: Axes within this sine of each other are parallel.

@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints.recorded import Layout
-from linkwright.mechanism.description import GROUND
+from linkwright.model.description import GROUND
 
 #: The most bodies that are tried together, and the most groups tried around one body.
 TOGETHER, GROUPS = 4, 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwright.constraints.equations import Equations
-from linkwright.mechanism.description import Description
+from linkwright.model.description import Description
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from linkwright.constraints.equations import joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.errors import AssemblyError
-from linkwright.mechanism.bodies import body_states, drawn_at
-from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import JOINT_ARRAYS, Description, Names, kind_number
-from linkwright.mechanism.tree import Tree
+from linkwright.model.bodies import body_states, drawn_at
+from linkwright.model.checks import listed
+from linkwright.model.description import JOINT_ARRAYS, Description, Names, kind_number
+from linkwright.model.tree import Tree
 from linkwright.spatial.rotation import euler_parameters
 
 _HELD = " (fixed)"  # what the joints that hold others are called after them

@@ -20,9 +20,9 @@ from linkwright.design.recorded import Recorded
 from linkwright.design.rows import Evaluator, second_derivatives
 from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel
-from linkwright.mechanism.comparison import parameters_used
-from linkwright.mechanism.elements import Initial
-from linkwright.mechanism.lengths import coordinate_units
+from linkwright.model.checks import parameters_used
+from linkwright.model.elements import Initial
+from linkwright.model.lengths import coordinate_units
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
 from linkwright.tape.derivative import SparseMatrix

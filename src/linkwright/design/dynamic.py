@@ -30,7 +30,7 @@ from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 #: Of an output's size, how much half the step may change it, where the step is chosen here.
 ACCURACY = 3e-5

@@ -16,7 +16,7 @@ from linkwright.base.arrays import Floats
 from linkwright.design.rows import Evaluator, Undefined, differentiated
 from linkwright.errors import AssemblyError, ModelError
 from linkwright.kernels.kernel import Kernel
-from linkwright.mechanism.checks import listed
+from linkwright.model.checks import listed
 from linkwright.outputs.derivatives import Rows
 from linkwright.spatial.algebra import Array
 from linkwright.tape.derivative import SparseMatrix
@@ -45,7 +45,7 @@ class Kinematic(Evaluator):
 
     def _solved(self, values: Floats) -> Solution:
         from linkwright.analysis import kinematic
-        from linkwright.mechanism.system import System
+        from linkwright.model.system import System
 
         mech = self.at(values)
         system = mech.description.system or System()

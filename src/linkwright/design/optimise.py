@@ -18,14 +18,14 @@ from linkwright.design.problem import Problem
 from linkwright.design.settings import Search
 from linkwright.design.space import Space, limits_of, space_of
 from linkwright.errors import ModelError
+from linkwright.mechanism import mechanism_of
 from linkwright.outputs.derivatives import Outputs
 from linkwright.outputs.language import Wanted, named
 from linkwright.outputs.question import AnalysisSettings
 from linkwright.results.status import Status
-from linkwright.sources import mechanism_of
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 WITHIN = 1e-6  # of a limit's size may be overstepped, or as much as the tolerance that is asked for
 GAIN = 1e-9  # of the objective's size: less is no gain

@@ -11,7 +11,7 @@ from linkwright.errors import LinkwrightError
 if TYPE_CHECKING:
     from os import PathLike
 
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
     from linkwright.results.status import Status
 
 

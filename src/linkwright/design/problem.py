@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from linkwright.base.arrays import Floats
 from linkwright.design.rows import Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.comparison import parameters_used
-from linkwright.mechanism.description import Description
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.checks import parameters_used
+from linkwright.model.description import Description
 from linkwright.outputs.derivatives import Answer, Outputs, Rows
 from linkwright.outputs.question import AnalysisSettings, kind_of, times_asked
 

@@ -15,7 +15,7 @@ from linkwright.spatial.algebra import Array
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
     from linkwright.tape.derivative import SparseMatrix
 
 

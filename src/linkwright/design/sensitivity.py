@@ -13,14 +13,14 @@ from linkwright.base.arrays import Floats
 from linkwright.base.settings import takes_settings
 from linkwright.design.problem import Problem
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.comparison import parameters_used
+from linkwright.mechanism import mechanism_of
+from linkwright.model.checks import parameters_used
 from linkwright.outputs.derivatives import Answer, Outputs
 from linkwright.outputs.language import named
 from linkwright.outputs.question import AnalysisSettings
-from linkwright.sources import mechanism_of
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False)

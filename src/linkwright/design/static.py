@@ -22,7 +22,7 @@ from linkwright.spatial.algebra import Array
 from linkwright.tape.derivative import SparseMatrix
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 RANK = 1e-9
 

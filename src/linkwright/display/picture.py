@@ -8,10 +8,10 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.html import safe
-from linkwright.mechanism.bodies import body_motion
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Tree
+from linkwright.model.bodies import body_motion
+from linkwright.model.description import GROUND, Description
+from linkwright.model.topology import span
+from linkwright.model.tree import Tree
 from linkwright.viewer.figure import body_colors, skeleton
 from linkwright.viewer.framing import view_of
 from linkwright.viewer.joints import stretched

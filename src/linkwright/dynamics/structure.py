@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import laws_of
-from linkwright.mechanism.kinds import KIND_LIST
-from linkwright.mechanism.lengths import coordinate_units
-from linkwright.mechanism.topology import Topology, span
-from linkwright.mechanism.tree import Tree
+from linkwright.model.description import Description
+from linkwright.model.elements import laws_of
+from linkwright.model.joint_kinds import KIND_LIST
+from linkwright.model.lengths import coordinate_units
+from linkwright.model.topology import Topology, span
+from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array
 
 if TYPE_CHECKING:

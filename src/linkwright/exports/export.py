@@ -15,10 +15,10 @@ from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.exports.folder import check_folder, write_folder
 from linkwright.exports.subject import Subject, subject
 from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors, vectors
-from linkwright.sources import mechanism_of
+from linkwright.mechanism import mechanism_of
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 Language = Literal["c", "cuda", "casadi", "jax", "sympy"]
 #: Each language with the ending of its files.

@@ -15,7 +15,7 @@ from linkwright.simulation.tableaux import tableau_of
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 
 def step_program(mech: Mechanism, dt: float, free: Sequence[str] = ()) -> Program:

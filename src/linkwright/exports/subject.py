@@ -15,7 +15,7 @@ from linkwright.kernels.c.spelling import function_name
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 STEP = "step"
 _UNITS = {"revolute": "rad", "prismatic": "m", "screw": "rad"}

@@ -10,7 +10,7 @@ from typing import Any
 
 from linkwright.errors import FormatError
 from linkwright.formats.files import finite_arithmetic
-from linkwright.mechanism.description import Description
+from linkwright.model.description import Description
 
 #: The formats by ending; of `.xml`, the outermost element says which.
 _BY_ENDING = {

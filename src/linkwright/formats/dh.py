@@ -21,12 +21,12 @@ import numpy as np
 
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.formats.files import MAX_BYTES, errors_in, read_bytes
-from linkwright.mechanism.bound import is_bound
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.builder_parts import packed_inertia
-from linkwright.mechanism.description import FREE_FALL, LOSSES, Description, with_rows
-from linkwright.mechanism.expression import FUNCTIONS, Call, Expression, Name, Number, as_expression
-from linkwright.mechanism.frames import snapped
+from linkwright.model.bindings import is_bound
+from linkwright.model.builder import Builder
+from linkwright.model.builder_parts import packed_inertia
+from linkwright.model.description import FREE_FALL, LOSSES, Description, with_rows
+from linkwright.model.expression import FUNCTIONS, Call, Expression, Name, Number, as_expression
+from linkwright.model.frames import snapped
 from linkwright.spatial.rotation import Turn
 
 Array = Any  # of floats, or of floats and expressions

@@ -14,12 +14,11 @@ from linkwright.formats.passive import Passive, passive_forces
 from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.xml import MAX_NESTING
 from linkwright.formats.xml_text import TreeWriter, attributes, number, numbers, quoted
-from linkwright.mechanism.checks import impossible_inertias, listed
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.drawing import Shape, colour_numbers
-from linkwright.mechanism.elements import PointForce
-from linkwright.mechanism.frames import snapped
-from linkwright.mechanism.kinds import UNIVERSAL
+from linkwright.model.checks import impossible_inertias, listed
+from linkwright.model.description import GROUND, Description, Shape, colour_numbers
+from linkwright.model.elements import PointForce
+from linkwright.model.frames import snapped
+from linkwright.model.joint_kinds import UNIVERSAL
 from linkwright.spatial.rotation import euler_parameters
 
 _BACK = UNIVERSAL.neutral_rotation()  # "Rx-": a quarter turn back about x

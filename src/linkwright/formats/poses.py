@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.frames import snapped
+from linkwright.model.frames import snapped
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from linkwright.formats.passive import Passive, passive_forces
 from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.urdf import INERTIA
 from linkwright.formats.xml_text import TreeWriter, elements, number, numbers, quoted
-from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import FREE_FALL, GROUND, Description
+from linkwright.model.checks import listed
+from linkwright.model.description import FREE_FALL, GROUND, Description
 from linkwright.spatial.rotation import euler_parameters
 
 _TYPES = {

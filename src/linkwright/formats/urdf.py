@@ -16,8 +16,8 @@ from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.files import check_options
 from linkwright.formats.passive import with_losses
 from linkwright.formats.xml import ElementReader, parse_xml
-from linkwright.mechanism.checks import check_numbers, listed
-from linkwright.mechanism.description import (
+from linkwright.model.checks import check_numbers, listed
+from linkwright.model.description import (
     GROUND,
     GROUND_NAMES,
     LOSSES,
@@ -27,10 +27,10 @@ from linkwright.mechanism.description import (
     joint_defaults,
     kind_number,
 )
-from linkwright.mechanism.elements import Mimic
-from linkwright.mechanism.frames import axis_frame, full_inertia, pack_inertia, rpy_matrix
-from linkwright.mechanism.gear_trains import circle
-from linkwright.mechanism.merge import merge_fixed
+from linkwright.model.elements import Mimic
+from linkwright.model.frames import axis_frame, full_inertia, pack_inertia, rpy_matrix
+from linkwright.model.merge import merge_fixed
+from linkwright.model.topology import circle
 
 _KINDS = {
     "revolute": "revolute",

@@ -12,9 +12,9 @@ from linkwright.base.text import free_name
 from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.urdf import INERTIA, LARGEST
 from linkwright.formats.xml_text import TreeWriter, attributes, number, numbers, quoted
-from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import FREE_FALL, GROUND, Description
-from linkwright.mechanism.frames import full_inertia, pack_inertia, roll_pitch_yaw
+from linkwright.model.checks import listed
+from linkwright.model.description import FREE_FALL, GROUND, Description
+from linkwright.model.frames import full_inertia, pack_inertia, roll_pitch_yaw
 
 _TYPES = {"prismatic": "prismatic", "fixed": "fixed", "planar": "planar", "free": "floating"}
 

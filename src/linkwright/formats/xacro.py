@@ -16,7 +16,7 @@ from warnings import warn
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
 from linkwright.formats.urdf import describe
 from linkwright.formats.xml import parse_bytes
-from linkwright.mechanism.description import Description
+from linkwright.model.description import Description
 
 
 def read_xacro(

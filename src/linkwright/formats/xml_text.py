@@ -12,11 +12,11 @@ from linkwright.base.checks import outside
 from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.poses import HERE, Pose
-from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import Mimic
-from linkwright.mechanism.frames import snapped
-from linkwright.mechanism.topology import span
+from linkwright.model.checks import listed
+from linkwright.model.description import Description
+from linkwright.model.elements import Mimic
+from linkwright.model.frames import snapped
+from linkwright.model.topology import span
 
 
 class TreeWriter:

@@ -17,8 +17,8 @@ from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.program_cache import kernel
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.expression import TIME, Expression, Name
+from linkwright.model.description import Description
+from linkwright.model.expression import TIME, Expression, Name
 from linkwright.outputs.language import Output, Wanted, outputs_of
 from linkwright.outputs.quantities import Measure
 from linkwright.outputs.reductions import (

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, as_expression
-from linkwright.mechanism.quantities import titled
+from linkwright.model.description import Description
+from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, as_expression
+from linkwright.model.quantities import titled
 from linkwright.outputs import quantities
 from linkwright.outputs.quantities import DISTANCES, Force
 from linkwright.outputs.reductions import REDUCTIONS, Reduced, all_parts, names_outside

@@ -12,16 +12,13 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import NameNotFound
-from linkwright.mechanism.bodies import QUANTITIES, of_ground
-from linkwright.mechanism.cases import Cases
-from linkwright.mechanism.description import GROUND
-from linkwright.mechanism.expression import Expression
-from linkwright.mechanism.gear_trains import of_first_leader
-from linkwright.mechanism.joint_motion import FrameMotion, relative_motion
-from linkwright.mechanism.places import at_point, find, turned
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Tree
-from linkwright.mechanism.whole_turns import References, angle_references
+from linkwright.model.bodies import QUANTITIES, at_point, find, of_ground, turned
+from linkwright.model.cases import Cases
+from linkwright.model.description import GROUND
+from linkwright.model.expression import Expression
+from linkwright.model.joint_motion import FrameMotion, References, angle_references, relative_motion
+from linkwright.model.topology import of_first_leader, span
+from linkwright.model.tree import Tree
 from linkwright.outputs.language import Output
 from linkwright.outputs.quantities import Force, Measure
 from linkwright.outputs.reductions import REDUCTIONS, names_outside, reductions

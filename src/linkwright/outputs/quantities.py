@@ -10,16 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.expression import Name
-from linkwright.mechanism.places import find, fitting
-from linkwright.mechanism.quantities import (
-    POSITIONS,
-    VELOCITIES,
-    Quantity,
-    joint_index,
-    joint_words,
-)
+from linkwright.model.bodies import find, fitting
+from linkwright.model.description import GROUND, Description
+from linkwright.model.expression import Name
+from linkwright.model.quantities import POSITIONS, VELOCITIES, Quantity, joint_index, joint_words
 
 ACCELERATIONS = ("ax", "ay", "az", "alphax", "alphay", "alphaz")
 #: The parts of a place, and the distances between two, by the order of the time derivative.

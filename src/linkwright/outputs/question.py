@@ -12,8 +12,8 @@ from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.constraints.motion import times_of
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.system import AnalysisKind, System
+from linkwright.model.description import Description
+from linkwright.model.system import AnalysisKind, System
 
 KINDS: tuple[str, ...] = get_args(AnalysisKind)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.expression import Call, Expression, Lookup, Name
+from linkwright.model.expression import Call, Expression, Lookup, Name
 
 
 def _total(x: Floats) -> Floats:

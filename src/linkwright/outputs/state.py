@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.expression import TIME, Expression, Name, as_expression
+from linkwright.model.description import Description
+from linkwright.model.expression import TIME, Expression, Name, as_expression
 from linkwright.outputs.quantities import named_quantity
 from linkwright.outputs.reductions import Reduced
 from linkwright.spatial.algebra import Array

@@ -21,7 +21,7 @@ W = U Mᴮ, W' = (W⁻¹ + Φᴬ)⁻¹ (by a factor of W: it may be singular) an
 
 A path that is whole passes the inertia and the force that its first joint lets through to the link that carries it:
 siblings only add. Rotations and angular velocities are scanned over the same nodes, so that every part has depth
-O(log N) for any tree: see `linkwright.mechanism.contraction`.
+O(log N) for any tree: see `linkwright.model.contraction`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.contraction import Contraction
+from linkwright.model.contraction import Contraction
 from linkwright.recursions.assembly_joint import Cut, Fields, Released, centripetal_twist
 from linkwright.recursions.levels import Operation, Sheet
 from linkwright.recursions.link import Link, State

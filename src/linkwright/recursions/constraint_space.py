@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.constraints.least_squares import GAPS
-from linkwright.mechanism.tree import record_slices
+from linkwright.model.tree import record_slices
 from linkwright.recursions import articulated_body, composite, mass_matrix, newton_euler, virtual_work
 from linkwright.recursions.factor import Factor, factorise
 from linkwright.recursions.holds import Hold

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.contraction import Contraction, contract
-from linkwright.mechanism.frames import full_inertia
-from linkwright.mechanism.kinds import KIND_LIST
-from linkwright.mechanism.placement import placement_rotation
-from linkwright.mechanism.tree import Tree, record_slices
+from linkwright.model.contraction import Contraction, contract
+from linkwright.model.frames import full_inertia
+from linkwright.model.joint_kinds import KIND_LIST
+from linkwright.model.placement import placement_rotation
+from linkwright.model.tree import Tree, record_slices
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import SingularLink, Unrolled
 from linkwright.spatial.algebra import PACKED

@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.locks import cached_property
-from linkwright.mechanism.elements import Initial, JointForce, PointForce, laws_of
-from linkwright.mechanism.forces import BodyFrame, Evaluate, Laws, LoopCoordinate, actions, loop_coordinate, measuring
-from linkwright.mechanism.quantities import Quantity, quantities
+from linkwright.model.element_steps import (
+    BodyFrame,
+    Evaluate,
+    Laws,
+    LoopCoordinate,
+    actions,
+    loop_coordinate,
+    measuring,
+)
+from linkwright.model.elements import Initial, JointForce, PointForce, laws_of
+from linkwright.model.quantities import Quantity, quantities
 from linkwright.recursions.closure import Pair, joint_pair, loop_link
 from linkwright.recursions.kinematics import GROUND_POSE, poses, twists
 from linkwright.recursions.link import State

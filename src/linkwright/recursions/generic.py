@@ -18,11 +18,11 @@ import numpy as np
 
 from linkwright.base.checks import whole_number
 from linkwright.errors import NameNotFound
-from linkwright.mechanism.contraction import contract
-from linkwright.mechanism.generate import chain
-from linkwright.mechanism.kinds import JointKind
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Tree
+from linkwright.model.contraction import contract
+from linkwright.model.generators import chain
+from linkwright.model.joint_kinds import JointKind
+from linkwright.model.topology import span
+from linkwright.model.tree import Tree
 from linkwright.recursions import assembly
 from linkwright.recursions.levels import UnrolledSheet
 from linkwright.recursions.link import Link

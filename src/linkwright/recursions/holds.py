@@ -17,8 +17,8 @@ from linkwright.constraints import forms, relative
 from linkwright.constraints.closings import by_follower
 from linkwright.constraints.equations import Constraint
 from linkwright.constraints.forms import Form
-from linkwright.mechanism.expression import Expression
-from linkwright.mechanism.forces import pose_coordinate
+from linkwright.model.element_steps import pose_coordinate
+from linkwright.model.expression import Expression
 from linkwright.recursions.closure import Handle, Pair, Place, joint_pair, loop_link, pair, rooted
 from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array, dot, is_zero

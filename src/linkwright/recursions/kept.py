@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.locks import cached_property
-from linkwright.mechanism.tree import Tree, record_slices
+from linkwright.model.tree import Tree, record_slices
 from linkwright.recursions.layout import Home, Layout, slots
 from linkwright.recursions.traversal import Shape
 from linkwright.tape.build import ProgramBuilder, Ref

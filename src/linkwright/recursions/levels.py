@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.mechanism.kinds import FIXED
-from linkwright.mechanism.tree import RECORD, RECORD_SIZE, Tree, record_slices
+from linkwright.model.joint_kinds import FIXED
+from linkwright.model.tree import RECORD, RECORD_SIZE, Tree, record_slices
 from linkwright.recursions.kept import FRAME_SIZE, LinkData
 from linkwright.recursions.link import Link
 from linkwright.recursions.recording import FRAME, Lazy, Recording, recorded_link, signatures

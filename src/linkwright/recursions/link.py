@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.kinds import JointKind
-from linkwright.mechanism.placement import placement_rotation
+from linkwright.model.joint_kinds import JointKind
+from linkwright.model.placement import placement_rotation
 from linkwright.spatial.algebra import Array, inertia_times, motion_cross
 from linkwright.spatial.rotation import Chain, General, joined
 from linkwright.spatial.transform import ArticulatedInertia, Transform

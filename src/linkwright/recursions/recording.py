@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.kinds import KIND_LIST, JointKind
-from linkwright.mechanism.tree import RECORD, Tree, record_slices
+from linkwright.model.joint_kinds import KIND_LIST, JointKind
+from linkwright.model.tree import RECORD, Tree, record_slices
 from linkwright.recursions.link import Link
 from linkwright.recursions.traversal import Shape
 from linkwright.spatial.algebra import Array

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.tree import RECORD_SIZE, Tree
+from linkwright.model.tree import RECORD_SIZE, Tree
 from linkwright.recursions.kept import FRAME_SIZE, Kept, LinkData
 from linkwright.recursions.layout import Field, Layout, layout
 from linkwright.recursions.link import Link

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from linkwright.mechanism.tree import Tree
+from linkwright.model.tree import Tree
 from linkwright.recursions.factor import factorise
 from linkwright.recursions.link import Link, State
 from linkwright.spatial.algebra import Array

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.kinds import JointKind
+from linkwright.model.joint_kinds import JointKind
 from linkwright.recursions.articulated_body import accelerated, three_passes
 from linkwright.recursions.link import Link, State
 from linkwright.recursions.traversal import Traversal

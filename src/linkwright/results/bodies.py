@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.bodies import QUANTITIES, body_motion
-from linkwright.mechanism.description import Description
+from linkwright.model.bodies import QUANTITIES, body_motion
+from linkwright.model.description import Description
 
 
 class BodyArrays(Mapping[str, Floats]):

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.bodies import of_ground
-from linkwright.mechanism.description import GROUND
-from linkwright.mechanism.joint_motion import FrameMotion, relative_motion
-from linkwright.mechanism.kinds import JointKind
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Coordinates, Tree
-from linkwright.mechanism.whole_turns import References, angle_references
+from linkwright.model.bodies import of_ground
+from linkwright.model.description import GROUND
+from linkwright.model.joint_kinds import JointKind
+from linkwright.model.joint_motion import FrameMotion, References, angle_references, relative_motion
+from linkwright.model.topology import span
+from linkwright.model.tree import Coordinates, Tree
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution

@@ -10,7 +10,7 @@ from linkwright.base.html import ROWS, beside, folded, heading, line, shown, spa
 from linkwright.base.text import counted
 from linkwright.display.charts import Chart, legend, svg, together
 from linkwright.errors import LinkwrightError
-from linkwright.mechanism.bodies import QUANTITIES
+from linkwright.model.bodies import QUANTITIES
 from linkwright.results.joints import one_coordinate
 from linkwright.results.plots import curves
 from linkwright.results.series import Series, loads

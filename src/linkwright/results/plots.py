@@ -17,9 +17,8 @@ from linkwright.base.arrays import Floats
 from linkwright.base.checks import path_text
 from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.mechanism.bodies import QUANTITIES
-from linkwright.mechanism.kinds import JointKind
-from linkwright.mechanism.places import fitting, place
+from linkwright.model.bodies import QUANTITIES, fitting, place
+from linkwright.model.joint_kinds import JointKind
 from linkwright.results.joints import joint_motion
 from linkwright.results.solution import Solution
 

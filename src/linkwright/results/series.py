@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.mechanism.description import sealed
+from linkwright.model.description import sealed
 
 
 @dataclass(frozen=True, eq=False)

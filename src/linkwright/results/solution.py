@@ -18,12 +18,11 @@ from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
 from linkwright.base.text import counted
 from linkwright.errors import DtypeError, ShapeError
-from linkwright.mechanism.bodies import QUANTITIES, of_ground
-from linkwright.mechanism.description import GROUND, Description, sealed
-from linkwright.mechanism.places import Place, at_point, fitting, place, spread, turned
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Tree
-from linkwright.mechanism.whole_turns import References
+from linkwright.model.bodies import QUANTITIES, Place, at_point, fitting, of_ground, place, spread, turned
+from linkwright.model.description import GROUND, Description, sealed
+from linkwright.model.joint_motion import References
+from linkwright.model.topology import span
+from linkwright.model.tree import Tree
 from linkwright.results.bodies import BodyArrays
 from linkwright.results.joints import joint_motion, references_of, tree_motion
 from linkwright.results.series import Series
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
     from linkwright.viewer.inline import Animation
 
 
@@ -282,7 +281,7 @@ class Solution:
     def mechanism(self) -> Mechanism:
         """The mechanism that moved."""
         if self._mechanism is None:
-            from linkwright.model import Mechanism  # for its weight: a stored motion is shown without it
+            from linkwright.mechanism import Mechanism  # for its weight: a stored motion is shown without it
 
             self._mechanism = Mechanism(self.description)
         return self._mechanism

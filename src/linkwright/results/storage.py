@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from linkwright.base.checks import path_text
 from linkwright.base.files import check_target, write_bytes
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
-from linkwright.mechanism.bodies import QUANTITIES
-from linkwright.mechanism.description import Description, sealed
-from linkwright.mechanism.topology import span
-from linkwright.mechanism.tree import Coordinates, Tree
+from linkwright.model.bodies import QUANTITIES
+from linkwright.model.description import Description, sealed
+from linkwright.model.topology import span
+from linkwright.model.tree import Coordinates, Tree
 from linkwright.results import superblock
 from linkwright.results.archives import fits_shape
 from linkwright.results.netcdf import netcdf_bytes

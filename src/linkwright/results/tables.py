@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.base.files import atomic_text
-from linkwright.mechanism.bodies import QUANTITIES
+from linkwright.model.bodies import QUANTITIES
 from linkwright.results.joints import one_coordinate
 from linkwright.results.solution import Solution
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.cases import Cases
-from linkwright.mechanism.lengths import length_scale
+from linkwright.model.cases import Cases
+from linkwright.model.lengths import length_scale
 from linkwright.simulation.beginning import Settings, first_steps
 from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, STALLED, UNDERFLOW, first_control, run_settings
 from linkwright.simulation.dense import dense_value
@@ -29,7 +29,7 @@ from linkwright.simulation.tableaux import tableau_of
 from linkwright.simulation.tolerances import GROUPS, Tolerances, tolerances
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 Ints = NDArray[np.int64]
 _CODE = CONTROL.index("code")

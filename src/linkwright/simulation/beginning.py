@@ -12,7 +12,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, ShapeError
-from linkwright.mechanism.lengths import coordinate_units
+from linkwright.model.lengths import coordinate_units
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.ends import endless_law, first_bad_joint
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
@@ -22,7 +22,7 @@ from linkwright.simulation.tableaux import STIFF, tableau_of
 from linkwright.simulation.tolerances import Tolerances, tolerances
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 _CONSISTENT = 1e-9  # how far the nearest state that closes the loops may be from one that is taken as it is
 MOVED = 1e-6  # how far coordinates may be moved without a note, as a part of their sizes

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from linkwright.dynamics.functions import Request
-from linkwright.mechanism.elements import JointForce, PointForce
-from linkwright.mechanism.expression import numeric_values
+from linkwright.model.elements import JointForce, PointForce
+from linkwright.model.expression import numeric_values
 from linkwright.results.status import Status
 from linkwright.simulation.control import CLOSED
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
     from linkwright.simulation.engines import Trouble
     from linkwright.simulation.rows import Rows
 

@@ -20,7 +20,7 @@ from linkwright.tape.program import Program
 from linkwright.tape.recorder import less_equal, maximum
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 MOST = 2**30  # steps of one call
 

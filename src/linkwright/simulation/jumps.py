@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.dynamics.functions import Request
-from linkwright.mechanism.elements import JointForce, PointForce
+from linkwright.model.elements import JointForce, PointForce
 from linkwright.results.status import Status
 from linkwright.simulation.engines import Work
 from linkwright.simulation.laws import Law
 from linkwright.simulation.rows import Rows
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 #: A step is short below this part of the longest; a change of the acceleration is a jump above this part of the largest
 #: and so many times those beside it, or back again in the next step, or to and fro within the step: then the rates do

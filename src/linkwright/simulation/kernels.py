@@ -15,7 +15,7 @@ from linkwright.simulation.tableaux import Tableau
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
     from linkwright.programs import Maker
     from linkwright.simulation.parts import Parts
 

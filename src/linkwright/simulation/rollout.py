@@ -18,7 +18,7 @@ from linkwright.closed.rounding import warned
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.foreign import finite, library
 from linkwright.kernels.kernel import Kernel
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.kernels import LANES, Kernels, in_batch
 from linkwright.simulation.laws import law as law_of

@@ -24,7 +24,7 @@ from linkwright.kernels.cuda.march_kernel import MarchKernel, Walked
 from linkwright.kernels.foreign import library, on_device
 from linkwright.kernels.interpret import torch_function
 from linkwright.kernels.signature import Signature
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
 from linkwright.simulation.march import beginning, marching
 from linkwright.simulation.parts import Parts
 from linkwright.simulation.rollout import (

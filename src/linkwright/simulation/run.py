@@ -27,7 +27,7 @@ from linkwright.simulation.rows import Rows
 from linkwright.simulation.slopes import Slopes
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 MOST_NOTES = 5  # of events
 

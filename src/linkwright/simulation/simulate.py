@@ -14,10 +14,9 @@ from linkwright.base.arrays import Floats
 from linkwright.base.checks import check_points, finite_number, path_text, positive_number, real_array
 from linkwright.base.settings import takes_settings
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.simulation.settings import Saving, Stepping
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
-from linkwright.sources import mechanism_of
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution

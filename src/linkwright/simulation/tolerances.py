@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.kinds import KIND_LIST
-from linkwright.mechanism.tree import Tree
+from linkwright.model.joint_kinds import KIND_LIST
+from linkwright.model.tree import Tree
 
 Flags = NDArray[np.bool_]
 

@@ -13,9 +13,9 @@ from linkwright.base.arrays import Floats
 from linkwright.constraints.assembly import assemble
 from linkwright.constraints.batch import Batch, drawn_states
 from linkwright.errors import LinkwrightError
-from linkwright.mechanism.bodies import NUMBERS, bodies_of_cases
-from linkwright.mechanism.cases import Cases
-from linkwright.mechanism.lengths import coordinate_units, length_scale
+from linkwright.model.bodies import NUMBERS, bodies_of_cases
+from linkwright.model.cases import Cases
+from linkwright.model.lengths import coordinate_units, length_scale
 from linkwright.outputs.motions import Motions
 from linkwright.simulation.abreast import Simulated, Simulations
 from linkwright.simulation.beginning import Settings, is_near

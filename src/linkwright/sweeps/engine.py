@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.closed.rounding import warned
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
-from linkwright.mechanism.cases import Cases
+from linkwright.model.cases import Cases
 from linkwright.outputs.language import output_of
 from linkwright.outputs.motions import Motions, values_of
 from linkwright.sweeps.batch import Batch, joined, reason_of, sentence

@@ -6,7 +6,7 @@ import numpy as np
 
 from linkwright.acting import forces
 from linkwright.errors import NameNotFound
-from linkwright.mechanism.bodies import QUANTITIES
+from linkwright.model.bodies import QUANTITIES
 from linkwright.outputs.motions import Motions
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status

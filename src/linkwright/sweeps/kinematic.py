@@ -11,7 +11,7 @@ from linkwright.constraints.case_motions import CaseKinematics
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.stops import Stop
 from linkwright.errors import LinkwrightError
-from linkwright.mechanism.cases import Cases
+from linkwright.model.cases import Cases
 from linkwright.outputs.motions import Motions
 from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.model import StudyModel

@@ -27,7 +27,7 @@ from linkwright.sweeps.study import Study
 from linkwright.sweeps.task import Task, make_task
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 _SOON = 3.0  # seconds of work left that are not worth starting processes for
 _MOST_NUMBERS = 2**28  # of all outputs that a study keeps without having been asked for any

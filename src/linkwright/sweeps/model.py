@@ -12,10 +12,10 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.mechanism.cases import Cases
-from linkwright.mechanism.comparison import alike, parameters_used
-from linkwright.mechanism.system import System
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.cases import Cases
+from linkwright.model.checks import alike, parameters_used
+from linkwright.model.system import System
 from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:

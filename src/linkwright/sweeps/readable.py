@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.elements import laws_of
+from linkwright.model.elements import laws_of
 from linkwright.sweeps.batch import reason_of
 from linkwright.sweeps.model import StudyModel
 

@@ -18,14 +18,14 @@ from numpy.typing import ArrayLike
 from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError, NameNotFound
-from linkwright.mechanism.system import SIMULATION_METHODS
+from linkwright.model.system import SIMULATION_METHODS
 from linkwright.outputs.language import named
 from linkwright.outputs.question import KINDS, AnalysisSettings, kind_of, times_asked
 from linkwright.simulation.settings import Stepping
 
 if TYPE_CHECKING:
     from linkwright.formats.mks.reader import ModelText
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
     from linkwright.results.solution import Solution
 
 #: What an output may be: a text in the language of models, or a function of a case's `Solution`.
@@ -68,13 +68,13 @@ class CaseReader:
     @cached_property
     def base(self) -> Mechanism:
         """The mechanism with all swept parameters independent, each at the model's own value."""
-        from linkwright.model import Mechanism
+        from linkwright.mechanism import Mechanism
 
         return Mechanism(self.text.description({**self.fixed, **self._own}))
 
     def mechanism(self, values: ArrayLike | None = None) -> Mechanism:
         """The mechanism of one case; without values, with the swept parameters as the model has them."""
-        from linkwright.model import Mechanism
+        from linkwright.mechanism import Mechanism
 
         row = {} if values is None else dict(zip(self.swept, np.asarray(values, float).tolist(), strict=True))
         return Mechanism(self.text.description({**self.fixed, **row}, file=_UNNAMED))
@@ -231,8 +231,7 @@ def _model(model: Mechanism | str | os.PathLike[str]) -> ModelText:
     from linkwright.formats import check_file
     from linkwright.formats.mks.printer import write_mks
     from linkwright.formats.mks.reader import ModelText  # for the weight of lark
-    from linkwright.model import Mechanism
-    from linkwright.sources import load
+    from linkwright.mechanism import Mechanism, load
 
     if not isinstance(model, Mechanism):
         path = path_text("a model file", model)

@@ -19,8 +19,7 @@ from linkwright.base.checks import path_text
 from linkwright.base.files import check_place, write_text
 from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
-from linkwright.model import Mechanism
-from linkwright.sources import mechanism_of
+from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.symbolic.derivation.links import Model
 from linkwright.symbolic.derivation.literal import literal as made_literal
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way

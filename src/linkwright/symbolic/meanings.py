@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from linkwright.mechanism.kinds import JointKind
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.joint_kinds import JointKind
 from linkwright.symbolic.formulas.formula import Symbol
 
 _PARTS = {"R": "angle", "T": "shift", "H": "angle"}

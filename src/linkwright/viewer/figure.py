@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import PointForce, Rod
-from linkwright.mechanism.places import place
+from linkwright.model.bodies import place
+from linkwright.model.description import GROUND, Description
+from linkwright.model.elements import PointForce, Rod
 from linkwright.viewer.motion import Motion
 from linkwright.viewer.parts import PALETTE, POST, Part, bar, solid
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import PointForce, PointOnLine, PointOnPlane, Rod
-from linkwright.mechanism.places import Place, place
+from linkwright.model.bodies import Place, place
+from linkwright.model.description import GROUND, Description
+from linkwright.model.elements import PointForce, PointOnLine, PointOnPlane, Rod
 from linkwright.viewer.motion import Motion
 from linkwright.viewer.parts import PIN, STEEL, Part, bar, solid
 

@@ -13,7 +13,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.base.text import counted
 from linkwright.errors import ModelError, ShapeError
-from linkwright.mechanism.bodies import QUANTITIES
+from linkwright.model.bodies import QUANTITIES
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 #: What a page may hold of a motion, in bytes of float32 before they are written as base64.

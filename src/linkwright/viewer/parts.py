@@ -17,7 +17,7 @@ STEEL, PIN, POST = "#a3abb5", "#4a525c", "#878f9a"
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A solid in a body's axes. Sizes are those of shapes: see `linkwright.mechanism.drawing.SHAPE_SIZES`."""
+    """A solid in a body's axes. Sizes are those of shapes: see `linkwright.model.description.SHAPE_SIZES`."""
 
     kind: str
     size: tuple[float, ...]

@@ -14,9 +14,9 @@ from linkwright.base.arrays import Floats
 from linkwright.base.text import counted
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.meshes import Mesh, read_mesh
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.elements import Rod
-from linkwright.mechanism.places import place
+from linkwright.model.bodies import place
+from linkwright.model.description import GROUND, Description
+from linkwright.model.elements import Rod
 from linkwright.spatial.rotation import euler_parameters
 from linkwright.viewer.figure import Skeleton, body_colors, skeleton, sticks
 from linkwright.viewer.framing import View, box, outermost, view_of

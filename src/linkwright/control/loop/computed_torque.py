@@ -14,7 +14,7 @@ from linkwright.control.loop.modelled import Modelled
 from linkwright.control.loop.posture import ModelState
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 
 def computed_torque(

@@ -15,7 +15,7 @@ from linkwright.control.loop.plant import joint_positions
 from linkwright.errors import ModelError, NameNotFound
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 
 def friction(

@@ -14,7 +14,7 @@ from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
     from linkwright.programs import Maker
 
 

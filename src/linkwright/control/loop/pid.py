@@ -17,7 +17,7 @@ from linkwright.control.loop.task import Task
 from linkwright.errors import ModelError, NameNotFound
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 
 def pid(

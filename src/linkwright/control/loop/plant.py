@@ -14,14 +14,14 @@ from linkwright.base.checks import finite_array
 from linkwright.control.loop.motion import frame_motion
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.kernels.bound import bound
-from linkwright.mechanism.lengths import coordinate_units
+from linkwright.model.lengths import coordinate_units
 from linkwright.simulation.beginning import MOVED, is_near
 from linkwright.simulation.control import CLOSED
 from linkwright.simulation.held import HeldKernels
 from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 
 class Plant:

@@ -20,7 +20,7 @@ from linkwright.dynamics.functions import Request
 from linkwright.errors import AssemblyError, ControlError, ModelError
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 CLOSED = 1e-10  # what may be left of the loops' equations: rad, or a part of the mechanism's length
 ITERATIONS = 4

@@ -16,7 +16,7 @@ from linkwright.control.loop.task import Task
 from linkwright.errors import ModelError
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 CONDITION = 1e4
 #: A redundant arm's singular values are damped below this part of the largest.

@@ -27,7 +27,7 @@ from linkwright.simulation.rows import Rows as States
 from linkwright.simulation.tableaux import tableau_of
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 MOST_SAMPLES = 10**8
 

@@ -11,7 +11,7 @@ from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.bodies import Bodies, Joint, claimed
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import Defaults, Settings
-from linkwright.mechanism.expression import Call, Expression, Number, as_expression, total
+from linkwright.model.expression import Call, Expression, Number, as_expression, total
 
 _ELSEWHERE = ("tendon", "site", "body", "slidersite", "cranksite", "refsite")
 _SHORTCUTS = ("general", "motor", "position", "velocity", "intvelocity", "damper")

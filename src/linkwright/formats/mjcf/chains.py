@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.formats.mjcf.bodies import Bodies, Joint, claimed
 from linkwright.formats.mjcf.places import about, quaternion
 from linkwright.formats.poses import HERE, Pose
-from linkwright.mechanism.frames import axis_frame
+from linkwright.model.frames import axis_frame
 
 _Z = np.array([0.0, 0.0, 1.0])
 

@@ -11,7 +11,7 @@ from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import quaternion
 from linkwright.formats.mjcf.settings import Defaults
 from linkwright.formats.poses import Pose
-from linkwright.mechanism.gear_trains import circle, of_first_leader
+from linkwright.model.topology import circle, of_first_leader
 
 
 @dataclass(frozen=True, eq=False)

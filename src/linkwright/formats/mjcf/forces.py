@@ -10,9 +10,9 @@ from linkwright.formats.mjcf.bodies import Bodies, Joint, Site, claimed
 from linkwright.formats.mjcf.inertias import Weight
 from linkwright.formats.mjcf.settings import Settings
 from linkwright.formats.mjcf.tendons import Tendon, odd_powers, powers, spring_place
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.checks import listed
-from linkwright.mechanism.expression import Expression, Name, as_expression, total
+from linkwright.model.builder import Builder
+from linkwright.model.checks import listed
+from linkwright.model.expression import Expression, Name, as_expression, total
 
 _Q, _V, _D, _DD = Name("q"), Name("v"), Name("d"), Name("dd")
 

@@ -13,7 +13,7 @@ from linkwright.formats.mjcf.meshes import Meshes
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.places import rotation_of
 from linkwright.formats.mjcf.settings import Settings
-from linkwright.mechanism.frames import combined_inertia, full_inertia
+from linkwright.model.frames import combined_inertia, full_inertia
 
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}

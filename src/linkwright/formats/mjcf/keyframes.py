@@ -11,7 +11,7 @@ from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.bodies import Bodies, Joint
 from linkwright.formats.mjcf.chains import Chains, free_pose
 from linkwright.formats.mjcf.nodes import Node
-from linkwright.mechanism.builder import Builder
+from linkwright.model.builder import Builder
 
 _COORDINATES = {"revolute": 1, "prismatic": 1, "spherical": 4, "free": 7}
 _RATES = {"revolute": 1, "prismatic": 1, "spherical": 3, "free": 6}

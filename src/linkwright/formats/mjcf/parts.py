@@ -11,7 +11,7 @@ from linkwright.formats.mjcf.equalities import Equalities, follow
 from linkwright.formats.mjcf.inertias import Weight
 from linkwright.formats.mjcf.settings import Settings
 from linkwright.formats.mjcf.tendons import Tendon
-from linkwright.mechanism.builder import Builder
+from linkwright.model.builder import Builder
 
 
 def add_bodies(b: Builder, chains: Chains, weighed: list[Weight]) -> None:

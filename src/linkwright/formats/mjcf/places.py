@@ -8,7 +8,7 @@ from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import Settings
 from linkwright.formats.poses import Pose
-from linkwright.mechanism.frames import snapped
+from linkwright.model.frames import snapped
 
 _FORMS = ("axisangle", "xyaxes", "zaxis", "euler")
 

@@ -29,10 +29,10 @@ from linkwright.formats.mjcf.shapes import add_shapes
 from linkwright.formats.mjcf.tendons import read_tendons
 from linkwright.formats.mjcf.words import unknown_words
 from linkwright.formats.passive import without_losses
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.merge import lock, merge_fixed
+from linkwright.model.builder import Builder
+from linkwright.model.checks import listed
+from linkwright.model.description import Description
+from linkwright.model.merge import lock, merge_fixed
 
 _UNREAD = {"deformable": "flexible bodies have no place here", "extension": "plugins are programs"}
 

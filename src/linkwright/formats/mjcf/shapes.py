@@ -13,8 +13,8 @@ from linkwright.formats.mjcf.inertias import geom_kind, geom_size
 from linkwright.formats.mjcf.meshes import Meshes
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.poses import Pose
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.drawing import colour_text
+from linkwright.model.builder import Builder
+from linkwright.model.description import colour_text
 
 _SHOWN_GROUPS = 3  # MuJoCo's viewer shows groups 0 to 2; the others are for collisions
 

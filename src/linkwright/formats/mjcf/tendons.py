@@ -12,8 +12,8 @@ from linkwright.formats.mjcf.chains import Chains
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.mjcf.settings import Defaults, Settings
 from linkwright.formats.poses import HERE, Pose
-from linkwright.mechanism.expression import Call, Expression, Number, as_expression, total
-from linkwright.mechanism.laws import friction as friction_law
+from linkwright.model.expression import Call, Expression, Number, as_expression, total
+from linkwright.model.force_laws import friction as friction_law
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.bound import Array
+from linkwright.model.bindings import Array
 
 _FLIP = np.diag([1.0, -1.0, -1.0])
 _QUARTERS = [

@@ -7,7 +7,7 @@ import re
 from linkwright.formats.mks.problems import Fault, did_you_mean
 from linkwright.formats.mks.syntax import Node, Vector, Word
 from linkwright.formats.mks.values import Scope
-from linkwright.mechanism.drawing import colour_text
+from linkwright.model.description import colour_text
 
 COLOURS = {
     "black": "#000000",

@@ -10,7 +10,7 @@ from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
 from linkwright.formats.mks.problems import Fault
 from linkwright.formats.mks.syntax import Word
 from linkwright.formats.mks.values import CONSTANTS, Given, Scope, Value
-from linkwright.mechanism.expression import Name
+from linkwright.model.expression import Name
 
 MAX_LETTERS = 1000
 

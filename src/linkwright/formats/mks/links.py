@@ -17,13 +17,13 @@ from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, eithe
 from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Statement, Word
 from linkwright.formats.mks.values import Numeric, Scope, Value
 from linkwright.formats.mks.vocabulary import JOINT_WORDS
-from linkwright.mechanism.bound import is_bound
-from linkwright.mechanism.builder_parts import Joint, Triad
-from linkwright.mechanism.description import LOSSES
-from linkwright.mechanism.expression import Call, Expression, Number
-from linkwright.mechanism.gear_trains import circle
-from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.quantities import COORDINATES, POSITIONS, joint_index
+from linkwright.model.bindings import is_bound
+from linkwright.model.builder_parts import Joint, Triad
+from linkwright.model.description import LOSSES
+from linkwright.model.expression import Call, Expression, Number
+from linkwright.model.joint_kinds import KINDS
+from linkwright.model.quantities import COORDINATES, POSITIONS, joint_index
+from linkwright.model.topology import circle
 
 DEGREE = math.pi / 180.0
 #: Kinds whose coordinates are all angles, so that their limits are.

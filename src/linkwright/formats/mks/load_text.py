@@ -8,11 +8,11 @@ from dataclasses import replace
 from linkwright.formats.mks.loads import allowed
 from linkwright.formats.mks.values import computed
 from linkwright.formats.mks.wording import Spelled, expression_text, name_text
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import AppliedWrench, Element, JointForce, PointForce
-from linkwright.mechanism.expression import Expression, Name, Number, replaced
-from linkwright.mechanism.laws import recognised
-from linkwright.mechanism.quantities import (
+from linkwright.model.description import Description
+from linkwright.model.elements import AppliedWrench, Element, JointForce, PointForce
+from linkwright.model.expression import Expression, Name, Number, replaced
+from linkwright.model.force_laws import recognised
+from linkwright.model.quantities import (
     COORDINATES,
     POSITIONS,
     RATES,

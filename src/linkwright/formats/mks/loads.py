@@ -10,11 +10,11 @@ from linkwright.formats.mks.links import Links
 from linkwright.formats.mks.places import Place
 from linkwright.formats.mks.problems import Fault, either
 from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Num, Statement, Vector, Word
-from linkwright.mechanism.builder_parts import Joint
-from linkwright.mechanism.expression import Expression
-from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.laws import FRICTION_SPEED
-from linkwright.mechanism.quantities import (
+from linkwright.model.builder_parts import Joint
+from linkwright.model.expression import Expression
+from linkwright.model.force_laws import FRICTION_SPEED
+from linkwright.model.joint_kinds import KINDS
+from linkwright.model.quantities import (
     COORDINATES,
     POSITIONS,
     RATES,

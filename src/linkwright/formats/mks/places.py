@@ -17,13 +17,13 @@ from linkwright.formats.mks.parser import Parsed
 from linkwright.formats.mks.problems import Fault, Problems, Span
 from linkwright.formats.mks.syntax import Group, Item, Listed, Node, Statement, Word
 from linkwright.formats.mks.values import Numeric, Scope, now_of
-from linkwright.mechanism.bound import is_bound
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.builder_parts import Body, Triad
-from linkwright.mechanism.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults
-from linkwright.mechanism.description import GROUND_NAMES
-from linkwright.mechanism.expression import Expression
-from linkwright.mechanism.frames import are_parallel, axes_of, axis_frame
+from linkwright.model.bindings import is_bound
+from linkwright.model.builder import Builder
+from linkwright.model.builder_parts import Body, Triad
+from linkwright.model.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults
+from linkwright.model.description import GROUND_NAMES
+from linkwright.model.expression import Expression
+from linkwright.model.frames import are_parallel, axes_of, axis_frame
 
 Array = Any  # of floats, or of floats and expressions
 POSE = ("origin", "pqr", "h", "f", "axes")

@@ -17,13 +17,12 @@ from linkwright.formats.mks.load_text import force_text, quantity_text
 from linkwright.formats.mks.reader import is_safe_path
 from linkwright.formats.mks.vocabulary import JOINT_WORDS
 from linkwright.formats.mks.wording import expression_text, name_text, number_text
-from linkwright.mechanism.checks import impossible_inertias, listed
-from linkwright.mechanism.description import FREE_FALL, GROUND, LOSSES, Description
-from linkwright.mechanism.drawing import Shape
-from linkwright.mechanism.elements import Driver, PointOnLine, Rod, Tie
-from linkwright.mechanism.frames import are_parallel, axes_of
-from linkwright.mechanism.quantities import COORDINATES
-from linkwright.mechanism.system import LABELS, System
+from linkwright.model.checks import impossible_inertias, listed
+from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
+from linkwright.model.elements import Driver, PointOnLine, Rod, Tie
+from linkwright.model.frames import are_parallel, axes_of
+from linkwright.model.quantities import COORDINATES
+from linkwright.model.system import LABELS, System
 
 Array = Any
 _EYE, _ZERO = np.eye(3).tobytes(), np.zeros(3).tobytes()

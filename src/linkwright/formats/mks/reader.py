@@ -26,10 +26,9 @@ from linkwright.formats.mks.parser import Parsed, parse
 from linkwright.formats.mks.problems import Enough, Fault, Problem, Problems, did_you_mean, either
 from linkwright.formats.mks.syntax import Item, Node, Statement, Word
 from linkwright.formats.mks.values import CONSTANTS, Scope, Value, words_of
-from linkwright.mechanism.description import LOSSES, Description, with_rows
-from linkwright.mechanism.drawing import SHAPE_SIZES
-from linkwright.mechanism.expression import Number
-from linkwright.mechanism.system import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS
+from linkwright.model.description import LOSSES, SHAPE_SIZES, Description, with_rows
+from linkwright.model.expression import Number
+from linkwright.model.system import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS
 
 T = TypeVar("T")
 MAX_BYTES = 4 * 2**20

@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwright.formats.mks.problems import Fault, did_you_mean
 from linkwright.formats.mks.syntax import MAX_DEPTH, Applied, Dotted, Listed, Node, Num, Phrase, Vector, Word
-from linkwright.mechanism.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, tabulated
+from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, tabulated
 
 Numeric = float | Expression
 #: What makes an expression of a coordinate or a distance in a law.

@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.errors import ModelError
 from linkwright.formats.mks.syntax import MAX_DEPTH, MAX_NAME
 from linkwright.formats.mks.values import CALLS, CONSTANTS
-from linkwright.mechanism.expression import Call, Expression, Lookup, Name, Number
+from linkwright.model.expression import Call, Expression, Lookup, Name, Number
 
 _PLAIN = re.compile(r"[^\W\d]\w*")
 _COMPARED, _SUM, _PRODUCT, _SIGNED, _ATOM = range(5)

@@ -16,10 +16,10 @@ from linkwright.errors import ModelError
 from linkwright.formats.poses import Pose
 from linkwright.formats.sdf.scope import WORLD, Place, Scope
 from linkwright.formats.sdf.values import Values
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.builder_parts import Triad
-from linkwright.mechanism.frames import axis_frame, snapped
-from linkwright.mechanism.kinds import UNIVERSAL
+from linkwright.model.builder import Builder
+from linkwright.model.builder_parts import Triad
+from linkwright.model.frames import axis_frame, snapped
+from linkwright.model.joint_kinds import UNIVERSAL
 
 TYPES = (*("revolute", "continuous", "prismatic", "screw", "ball", "universal", "revolute2", "fixed", "gearbox"),)
 _ONE_AXIS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "screw": "screw"}

@@ -19,11 +19,11 @@ from linkwright.formats.sdf.joints import Joints, Link, label, link_label
 from linkwright.formats.sdf.scope import WORLD, Place, Scope, read_scope, version_of
 from linkwright.formats.sdf.values import Values, is_true
 from linkwright.formats.urdf import INERTIA
-from linkwright.mechanism.builder import Builder
-from linkwright.mechanism.checks import listed
-from linkwright.mechanism.description import FREE_FALL, Description
-from linkwright.mechanism.frames import full_inertia
-from linkwright.mechanism.merge import merge_fixed
+from linkwright.model.builder import Builder
+from linkwright.model.checks import listed
+from linkwright.model.description import FREE_FALL, Description
+from linkwright.model.frames import full_inertia
+from linkwright.model.merge import merge_fixed
 
 #: How many freedoms the joints have that have not one.
 _FREES = {"fixed": 0, "universal": 2, "revolute2": 2, "ball": 3}

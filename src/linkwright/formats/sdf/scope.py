@@ -14,7 +14,7 @@ from linkwright.errors import FormatError
 from linkwright.formats.includes import Folder
 from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.sdf.values import Values, is_true
-from linkwright.mechanism.checks import listed
+from linkwright.model.checks import listed
 
 MAX_MODELS = 50  # nested in each other
 WORLD = "world"

@@ -11,7 +11,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.text import shortened
 from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.xml import ElementReader, number
-from linkwright.mechanism.frames import rpy_matrix, snapped
+from linkwright.model.frames import rpy_matrix, snapped
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 _TRUE = ("1", "true")

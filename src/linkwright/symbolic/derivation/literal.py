@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.description import BODY_ARRAYS, Description
-from linkwright.mechanism.elements import Element, JointForce
-from linkwright.mechanism.expression import Call, Expression, Name, Number, as_expression
-from linkwright.mechanism.laws import Slot, damper, friction, match
-from linkwright.mechanism.topology import Topology, span
+from linkwright.model.description import BODY_ARRAYS, Description
+from linkwright.model.elements import Element, JointForce
+from linkwright.model.expression import Call, Expression, Name, Number, as_expression
+from linkwright.model.force_laws import Slot, damper, friction, match
+from linkwright.model.topology import Topology, span
 
 #: What can be named: a word for each sort of number.
 WORDS = ("mass", "com", "inertia", "armature", "friction", "lengths", "gravity")

@@ -9,11 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.elements import JointForce, Rod
-from linkwright.mechanism.expression import Expression, Name, Number, replaced
-from linkwright.mechanism.gear_trains import of_first_leader
-from linkwright.mechanism.topology import Topology, span
+from linkwright.model.description import Description
+from linkwright.model.elements import JointForce, Rod
+from linkwright.model.expression import Expression, Name, Number, replaced
+from linkwright.model.topology import Topology, of_first_leader, span
 from linkwright.symbolic.derivation.basic_angles import Basis
 from linkwright.symbolic.derivation.links import Inertial, Link, Model, Rotor, Vector
 from linkwright.symbolic.formulas.exact import (

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from linkwright.errors import ModelError
-from linkwright.mechanism.expression import Call, Expression, Lookup, Name, Number
+from linkwright.model.expression import Call, Expression, Lookup, Name, Number
 from linkwright.symbolic.formulas.exact import added, decimal, extent, from_parts, known_angle, rational, times
 from linkwright.symbolic.formulas.fixed_angles import Angles, Multiples
 from linkwright.symbolic.formulas.formula import Applied, Sum, Symbol, factors

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from linkwright.mechanism.expression import FUNCTIONS
+from linkwright.model.expression import FUNCTIONS
 
 Role = Literal["coordinate", "rate", "acceleration", "parameter", "force", "variable"]
 
@@ -47,7 +47,7 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A function by its name in `linkwright.mechanism.expression.FUNCTIONS`, of formulas."""
+    """A function by its name in `linkwright.model.expression.FUNCTIONS`, of formulas."""
 
     function: str
     arguments: tuple[Sum, ...]

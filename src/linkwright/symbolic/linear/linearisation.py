@@ -25,7 +25,7 @@ from linkwright.symbolic.linear.quotients import Quotient, solved
 from linkwright.symbolic.printing.notebook import html_blocks
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
 
 Rows = list[list[Poly]]
 #: What a symbol is at a point: a number, or itself.

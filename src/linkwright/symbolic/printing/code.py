@@ -83,7 +83,7 @@ class Language(ABC):
         return to_float(x)
 
     def call(self, function: str, arguments: Sequence[str]) -> str:
-        """A call of one of `linkwright.mechanism.expression.FUNCTIONS`, or of "eq"."""
+        """A call of one of `linkwright.model.expression.FUNCTIONS`, or of "eq"."""
         if function in self.inline:
             return self.inline[function].format(*map(enclosed, arguments))
         if function in self.helpers:

@@ -14,7 +14,7 @@ import numpy as np
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import Request
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.description import Description
+from linkwright.model.description import Description
 from linkwright.programs import Maker
 from linkwright.symbolic.formulas.formula import Role, Symbol
 from linkwright.symbolic.printing.code import Operations, counted
@@ -30,7 +30,7 @@ from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.running import straightened
 
 if TYPE_CHECKING:
-    from linkwright.model import Mechanism
+    from linkwright.mechanism import Mechanism
     from linkwright.tape.program import Program
 
 _LARGEST = 200_000  # operations that are still written in seconds

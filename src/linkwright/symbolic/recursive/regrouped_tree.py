@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.placement import placement_rotation
-from linkwright.mechanism.topology import Topology
-from linkwright.mechanism.tree import Tree
+from linkwright.model.description import Description
+from linkwright.model.placement import placement_rotation
+from linkwright.model.topology import Topology
+from linkwright.model.tree import Tree
 from linkwright.spatial.rotation import Chain
 from linkwright.spatial.transform import Transform
 

@@ -207,7 +207,7 @@ def _total(terms: list[tuple[bool, Node]]) -> Node:
 
 # -- what printers ask ----------------------------------------------------------------------------------------------
 _FUNCTIONS = (O.SQRT, O.SIN, O.COS, O.TAN, O.ATAN2, O.EXP, O.LOG, O.POW, O.ABS, O.SIGN, O.FLOOR, O.MIN, O.MAX)
-#: The functions of the tape by their names in `linkwright.mechanism.expression`; "eq" is none of those.
+#: The functions of the tape by their names in `linkwright.model.expression`; "eq" is none of those.
 NAMES = {op: O.OPERATIONS[op].name for op in (*_FUNCTIONS, O.LT, O.LE, O.EQ)} | {O.WHERE: "if"}
 
 

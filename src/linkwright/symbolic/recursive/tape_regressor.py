@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.dynamics.functions import Request
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.frames import snapped
-from linkwright.mechanism.topology import Topology
-from linkwright.mechanism.tree import Tree
+from linkwright.model.description import Description
+from linkwright.model.frames import snapped
+from linkwright.model.topology import Topology
+from linkwright.model.tree import Tree
 from linkwright.programs import Maker
 from linkwright.spatial.rotation import Turn
 from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, moving, weighing

@@ -27,9 +27,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, ShapeError
-from linkwright.mechanism.description import Description
-from linkwright.mechanism.laws import FRICTION_SPEED
-from linkwright.model import Mechanism
+from linkwright.mechanism import Mechanism
+from linkwright.model.description import Description
+from linkwright.model.force_laws import FRICTION_SPEED
 from linkwright.symbolic.derivation.links import NONE, Link, Model
 from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, carried
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Mass

@@ -1,4 +1,4 @@
-"""The description of a mechanism: names and numbers in arrays. Data, no algorithms.
+"""The description of a mechanism: names and numbers in arrays, and how it looks. Data, no algorithms.
 
 Body −1 is ground. Frames are given by a rotation (3, 3) and an origin (3) in the frame of their body.
 A joint joins frame i on its parent body to frame j on its child body.
@@ -18,12 +18,55 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.drawing import Shape, Trace
-from linkwright.mechanism.elements import Driver, Element, Initial, JointForce, Mimic, Tie, joint_losses
-from linkwright.mechanism.expression import Expression, numeric_values
-from linkwright.mechanism.kinds import KIND_LIST, KINDS, JointKind
-from linkwright.mechanism.lengths import body_lengths, length_scale
-from linkwright.mechanism.system import System
+from linkwright.model.elements import Driver, Element, Initial, JointForce, Mimic, Tie, joint_losses
+from linkwright.model.expression import Expression, numeric_values
+from linkwright.model.joint_kinds import KIND_LIST, KINDS, JointKind
+from linkwright.model.lengths import body_lengths, length_scale
+from linkwright.model.system import System
+
+ShapeKind = Literal["box", "cylinder", "cone", "sphere", "capsule", "mesh"]
+
+#: How many numbers each kind of shape takes, and what they are.
+SHAPE_SIZES: dict[ShapeKind, tuple[str, ...]] = {
+    "box": ("x", "y", "z"),
+    "cylinder": ("radius", "length"),  # centred, along h; so are cones and capsules
+    "cone": ("radius", "length"),
+    "sphere": ("radius",),
+    "capsule": ("radius", "length"),  # length between the centres of its round ends
+    "mesh": ("scale",),
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A shape in the axes of a body or frame, its middle at the origin; a mesh is in the file's own coordinates."""
+
+    name: str
+    place: str
+    kind: ShapeKind
+    size: tuple[Expression, ...]
+    color: str = ""  # "#rrggbb", or empty for the viewer's choice
+    file: str = ""  # of a mesh: relative to the model file
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The path of the origin of a body or frame, to be drawn as a trail."""
+
+    name: str
+    place: str
+    color: str = ""
+
+
+def colour_text(rgb: Sequence[float] | Floats) -> str:
+    """#rrggbb of red, green and blue from 0 to 1."""
+    return "#" + "".join(f"{round(255.0 * x):02x}" for x in rgb)
+
+
+def colour_numbers(color: str) -> list[float]:
+    """Red, green and blue from 0 to 1 of "#rrggbb"."""
+    return [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+
 
 Ints = NDArray[np.int32]
 GROUND = -1
@@ -280,7 +323,7 @@ class Description:
             arrays["start"] = replace(self.start, r=r, p=p)
         arrays["mimics"] = with_gears(self.mimics, arrays.pop("gear", self.gear))
         changed = replace(self, parameters=parameters, **arrays)
-        from linkwright.mechanism.checks import check_numbers
+        from linkwright.model.checks import check_numbers
 
         check_numbers(changed, before=self)
         return changed

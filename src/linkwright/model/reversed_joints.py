@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.kinds import KINDS, JointKind
+from linkwright.model.joint_kinds import KINDS, JointKind
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.rotation import General, Rotation
 from linkwright.spatial.transform import Transform

@@ -9,11 +9,11 @@ import numpy as np
 
 from linkwright.base.text import numbered_name
 from linkwright.errors import ModelError
-from linkwright.mechanism.bound import Array, as_numbers, is_bound, plain_numbers, split_bindings
-from linkwright.mechanism.builder_forces import Forces
-from linkwright.mechanism.builder_parts import LAW_VARIABLES, Body, Joint, Triad, name_of, packed_inertia, put
-from linkwright.mechanism.checks import check_numbers
-from linkwright.mechanism.description import (
+from linkwright.model.bindings import Array, as_numbers, is_bound, plain_numbers, split_bindings
+from linkwright.model.builder_forces import Forces
+from linkwright.model.builder_parts import LAW_VARIABLES, Body, Joint, Triad, name_of, packed_inertia, put
+from linkwright.model.checks import check_numbers
+from linkwright.model.description import (
     FREE_FALL,
     Description,
     Frames,
@@ -23,10 +23,10 @@ from linkwright.mechanism.description import (
     kind_number,
     with_gears,
 )
-from linkwright.mechanism.elements import Mimic, joint_losses
-from linkwright.mechanism.expression import Expression, Name
-from linkwright.mechanism.frames import axis_frame, snapped
-from linkwright.mechanism.kinds import KIND_LIST, KINDS
+from linkwright.model.elements import Mimic, joint_losses
+from linkwright.model.expression import Expression, Name
+from linkwright.model.frames import axis_frame, snapped
+from linkwright.model.joint_kinds import KIND_LIST, KINDS
 
 Numeric = float | Expression
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import check_memory, whole_number
 from linkwright.errors import ModelError
-from linkwright.mechanism.description import Description, Names, joint_defaults, kind_number, sealed
-from linkwright.mechanism.frames import axis_frame, pack_inertia, snapped
-from linkwright.mechanism.kinds import KIND_LIST, KINDS
+from linkwright.model.description import Description, Names, joint_defaults, kind_number, sealed
+from linkwright.model.frames import axis_frame, pack_inertia, snapped
+from linkwright.model.joint_kinds import KIND_LIST, KINDS
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 LENGTH, MASS, WIDTH = 0.1, 1.0, 0.05

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.frames import SNAP, snapped
+from linkwright.model.frames import SNAP, snapped
 from linkwright.spatial.algebra import is_zero
 from linkwright.spatial.rotation import General, Rotation, Turn
 

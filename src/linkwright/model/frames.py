@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.bound import Array, is_bound
+from linkwright.model.bindings import Array, is_bound
 from linkwright.spatial.algebra import cross, dot
 
 SNAP = 1e-14

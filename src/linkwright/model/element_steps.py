@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.mechanism.elements import AppliedWrench, Element, PointForce
-from linkwright.mechanism.expression import Expression
-from linkwright.mechanism.kinds import JointKind
-from linkwright.mechanism.quantities import Quantity
+from linkwright.model.elements import AppliedWrench, Element, PointForce
+from linkwright.model.expression import Expression
+from linkwright.model.joint_kinds import JointKind
+from linkwright.model.quantities import Quantity
 from linkwright.spatial.algebra import Array, dot, length
 from linkwright.tape.recorder import arctan2
 

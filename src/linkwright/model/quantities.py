@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from linkwright.errors import NameNotFound
-from linkwright.mechanism.expression import Expression, parts
+from linkwright.model.expression import Expression, parts
 
 if TYPE_CHECKING:
-    from linkwright.mechanism.description import Description
-    from linkwright.mechanism.elements import Driver
+    from linkwright.model.description import Description
+    from linkwright.model.elements import Driver
 
 _NAME = re.compile(r"[^\W\d][\w.\- ]*")
 

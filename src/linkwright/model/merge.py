@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.checks import real_array
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
-from linkwright.mechanism.bound import is_bound, split_bindings
-from linkwright.mechanism.description import (
+from linkwright.model.bindings import is_bound, split_bindings
+from linkwright.model.description import (
     BODY_ARRAYS,
     GROUND,
     JOINT_ARRAYS,
@@ -27,13 +27,68 @@ from linkwright.mechanism.description import (
     Start,
     kind_number,
 )
-from linkwright.mechanism.elements import AppliedWrench, Element, JointForce, laws_of
-from linkwright.mechanism.expression import Expression, Number, replaced
-from linkwright.mechanism.frames import combined_inertia, full_inertia, pack_inertia, snapped
-from linkwright.mechanism.gear_trains import of_first_leader
-from linkwright.mechanism.held import without_held
-from linkwright.mechanism.quantities import Quantity, quantities
-from linkwright.mechanism.topology import span
+from linkwright.model.elements import AppliedWrench, Driver, Element, JointForce, PointOnLine, Rod, Tie, laws_of
+from linkwright.model.expression import Expression, Number, replaced
+from linkwright.model.frames import combined_inertia, full_inertia, pack_inertia, snapped
+from linkwright.model.quantities import Quantity, quantities
+from linkwright.model.system import System
+from linkwright.model.topology import of_first_leader, span
+
+#: A constraint holds within the assembly tolerance, and within this part of its size.
+PART = 1e-3
+
+
+def without_held(d: Description) -> Description:
+    """The mechanism without rods, point constraints and drivers whose frames are all on one body, or on ground."""
+    ties = tuple(tie for tie in d.ties if not _is_held(d, tie))
+    drivers = tuple(driver for driver in d.drivers if not _stands_still(d, driver))
+    if len(ties) == len(d.ties) and len(drivers) == len(d.drivers):
+        return d
+    return replace(d, ties=ties, drivers=drivers)
+
+
+def _is_held(d: Description, tie: Tie) -> bool:
+    """Whether both frames of a rod or point constraint are on one body; an error if it is open there."""
+    ends = tie.places
+    (one, r, p), (other, _, to) = (d.frame(end) for end in ends)
+    if one != other:
+        return False
+    between = r.T @ (to - p)
+    size = float(np.linalg.norm(between))
+    if isinstance(tie, Rod):
+        what, length = "rod", float(tie.length.evaluate(d.parameters))
+        gap, size = abs(size - length), max(size, length)
+    else:
+        size = max(size, float(np.max(np.abs([p, to]))))
+        if isinstance(tie, PointOnLine):
+            what, gap = "point-on-line", float(np.linalg.norm(between[:2]))
+        else:
+            what, gap = "point-on-plane", abs(float(between[2]))
+    tolerance = (d.system or System()).assembly_tolerance
+    if not gap <= (PART * size if tolerance is None else min(tolerance, PART * size)):
+        text = (
+            f"{what} {tie.name!r} is between {ends[0]!r} and {ends[1]!r}, which no longer move against each other, and "
+            f"has a gap of {gap:.3g} m; remove it, or hold the joints where it closes"
+        )
+        raise ModelError(text, element=tie.name)
+    _warn(f"{what} {tie.name!r} is left out: {ends[0]!r} and {ends[1]!r} no longer move against each other")
+    return True
+
+
+def _stands_still(d: Description, driver: Driver) -> bool:
+    """Whether what a driver drives cannot move any more; drivers of joints go with their joints."""
+    bodies = {d.frame(place)[0] for place in driver.places}
+    alone = driver.kind == "absolute"
+    if len(bodies) != 1 or (alone and bodies != {GROUND}):
+        return False
+    how = "no longer moves" if alone else "no longer move against each other"
+    _warn(f"driver {driver.name!r} is left out: {' and '.join(map(repr, driver.places))} {how}")
+    return True
+
+
+def _warn(text: str) -> None:
+    warn(text, LinkwrightWarning, stacklevel=6)
+
 
 Array = Any  # of floats, or of floats and expressions
 _PLACES = ("ri", "pi", "rj", "pj", "frame_r", "frame_p")

@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism.description import GROUND, Description
-from linkwright.mechanism.frames import SNAP, full_inertia, pack_inertia, snapped
-from linkwright.mechanism.gear_trains import of_first_leader
-from linkwright.mechanism.kinds import KIND_LIST, JointKind
-from linkwright.mechanism.placement import cos_sin, first_turn, turns, wrap, zxz
-from linkwright.mechanism.reversed import reverse
-from linkwright.mechanism.topology import Topology
+from linkwright.model.description import GROUND, Description
+from linkwright.model.frames import SNAP, full_inertia, pack_inertia, snapped
+from linkwright.model.joint_kinds import KIND_LIST, JointKind
+from linkwright.model.placement import cos_sin, first_turn, turns, wrap, zxz
+from linkwright.model.reversed_joints import reverse
+from linkwright.model.topology import Topology, of_first_leader
 from linkwright.spatial.rotation import Chain, Turn
 
 Ints = NDArray[np.int32]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.errors import ModelError
-from linkwright.mechanism.expression import TIME, Call, Expression, Lookup, Name, Number, as_expression, replaced
+from linkwright.model.expression import TIME, Call, Expression, Lookup, Name, Number, as_expression, replaced
 
 Numeric = float | Expression
 #: The speed v₀ (rad/s or m/s) at which friction has grown to tanh 1 of its size, unless a model says another.

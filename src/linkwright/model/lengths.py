@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.mechanism.kinds import KIND_LIST
+from linkwright.model.joint_kinds import KIND_LIST
 
 if TYPE_CHECKING:
-    from linkwright.mechanism.description import Description
-    from linkwright.mechanism.tree import Tree
+    from linkwright.model.description import Description
+    from linkwright.model.tree import Tree
 
 Ints = NDArray[np.int64]
 GROUND = -1

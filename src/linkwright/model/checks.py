@@ -1,9 +1,11 @@
-"""What no mechanism can be, found in whole arrays at once; each fault has its own error, which names the thing."""
+"""What no mechanism can be, found in whole arrays at once; and whether two descriptions are the same but for
+rounding.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import Any, Literal
 from warnings import warn
 
 import numpy as np
@@ -12,13 +14,14 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.mechanism.description import BODY_ARRAYS, GROUND, LIMITS, LOSSES, Description
-from linkwright.mechanism.elements import JointForce, laws_of
-from linkwright.mechanism.expression import Expression, Number, parts
-from linkwright.mechanism.frames import full_inertia
-from linkwright.mechanism.gear_trains import circle
-from linkwright.mechanism.kinds import KIND_LIST, JointKind
-from linkwright.mechanism.quantities import Quantity, quantities
+from linkwright.model.description import BODY_ARRAYS, GROUND, JOINT_ARRAYS, LIMITS, LOSSES, Description
+from linkwright.model.elements import JointForce, Rod, laws_of
+from linkwright.model.expression import Expression, Number, parts
+from linkwright.model.frames import full_inertia
+from linkwright.model.joint_kinds import KIND_LIST, JointKind
+from linkwright.model.quantities import Quantity, quantities
+from linkwright.model.system import System
+from linkwright.model.topology import circle
 
 #: How far, as a part of the trace, rounding may take an inertia from what a body can have.
 INERTIA_TOLERANCE = 1e-9
@@ -335,3 +338,43 @@ def _check_finite_law(law: Expression, what: str, name: str) -> None:
         if isinstance(part, Number) and not np.isfinite(part.value):
             text = f"the law of {what} {name!r} has the number {part.value} in it; give finite numbers"
             raise ModelError(text, element=name)
+
+
+#: What changes a prescribed motion, or where something of it is looked at.
+GEOMETRY = ("ri", "pi", "rj", "pj", "pitch", "gear", "frame_r", "frame_p", "start_r", "start_p")
+
+
+def parameters_used(d: Description, *, kinematic: bool = False) -> set[str]:
+    """The parameters that numbers and laws of a mechanism depend on; those of its prescribed motion alone, if asked."""
+    laws = [x for (array, _), x in d.bindings.items() if (array in GEOMETRY if kinematic else array not in LIMITS)]
+    laws += [driver.law for driver in d.drivers] + [tie.length for tie in d.ties if isinstance(tie, Rod)]
+    laws += [x.value for x in d.initial]
+    if not kinematic:
+        laws += [law for element in d.elements for law in laws_of(element)]
+    return {name for law in laws for name in law.names()} & d.parameters.keys()
+
+
+def alike(one: Description, other: Description, *, kinematic: bool = False) -> bool:
+    """Whether two mechanisms with the same parts move alike, but for rounding."""
+    if list(one.parameters) != list(other.parameters) or one.nb != other.nb or one.nj != other.nj:
+        return False
+    arrays = [x for x in (*BODY_ARRAYS, *JOINT_ARRAYS) if x not in LIMITS]  # no analysis looks at limits
+    arrays += ["gravity", "frame_r", "frame_p", "start_r", "start_p", "gear"]
+    if kinematic:
+        arrays = [x for x in arrays if x in (*GEOMETRY, "kind", "parent", "child")]
+    for name in arrays:
+        x, y = (np.asarray(getattr(d, name), dtype=np.float64) for d in (one, other))
+        rounding = 1e-13 * float(np.max(np.abs(y), initial=0.0))  # an inertia in µm and mg is 1e-18 kg m²
+        if x.shape != y.shape or not np.allclose(x, y, rtol=1e-12, atol=rounding):
+            return False
+    parts = ["drivers", "ties", "initial", *(() if kinematic else ("elements",))]
+    if any(getattr(one, name) != getattr(other, name) for name in parts):
+        return False
+    return _asked(one.system, kinematic) == _asked(other.system, kinematic)
+
+
+def _asked(system: System | None, kinematic: bool) -> tuple[Any, ...]:
+    """What of a SYSTEM changes numbers, where the times are given."""
+    s = system or System()
+    settings = (s.assembly_tolerance, s.lu_tolerance, s.freedom, s.newton_tolerance, s.constraint_tolerance)
+    return settings if kinematic else (*settings, s.method, s.rtol, s.atol, s.dt)

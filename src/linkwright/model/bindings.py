@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
-from linkwright.mechanism.expression import Expression, simplified
+from linkwright.model.expression import Expression, simplified
 
 Array = Any  # of floats, or of floats and expressions
 

@@ -1,9 +1,11 @@
-"""From joints to a spanning tree: breadth-first from ground in the order of the file; the rest close loops."""
+"""From joints to a spanning tree, breadth-first from ground; gear trains, and which coordinates are stated."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,8 @@ from numpy.typing import NDArray
 from linkwright.base.locks import cached_property
 from linkwright.base.text import first_few
 from linkwright.errors import ModelError
-from linkwright.mechanism.description import GROUND, Description
+from linkwright.model.description import GROUND, Description
+from linkwright.model.expression import numeric_values
 
 Ints = NDArray[np.int32]
 _MANY = 10_000  # bodies from which SciPy is worth its import
@@ -143,3 +146,68 @@ def _span_of_children(parent: Ints) -> Topology | None:
     position[body] = every
     above = parent[body]
     return Topology(body, body, still, np.where(above >= 0, position[above], -1).astype(np.int32), ())
+
+
+T = TypeVar("T")
+
+
+def circle(followed: Mapping[T, T], follower: T, leader: T) -> list[T]:
+    """The joints in the circle that a further gear would close, from the follower to itself; empty if there is none."""
+    passed = [follower, leader]
+    while passed[-1] != follower:
+        if passed[-1] not in followed:
+            return []
+        passed.append(followed[passed[-1]])
+    return passed
+
+
+def of_first_leader(gears: Mapping[T, tuple[T, Any, Any]], joint: T) -> tuple[T, Any, Any]:
+    """The first leader of a joint, and ratio and offset to it: q = r₂(r₁ q₁ + o₁) + o₂; itself without a gear.
+
+    `gears` has the leader, ratio and offset of each follower; the numbers may be of any kind.
+    """
+    ratio, offset = 1, 0
+    while joint in gears:
+        joint, r, o = gears[joint]
+        ratio, offset = ratio * r, ratio * o + offset
+    return joint, ratio, offset
+
+
+#: Values of joint coordinates, by the joint's number and the coordinate's index.
+Values = dict[tuple[int, int], Any]
+
+
+def initial_coordinates(d: Description, parameters: Mapping[str, Any]) -> Values:
+    """The initial values of joint coordinates."""
+    places = [x for x in d.initial if x.quantity.kind == "joint" and not x.quantity.rate]
+    return {
+        (d.joint_names.position("joint", x.quantity.of[0]), x.quantity.index): numeric_values(x.value, parameters)
+        for x in places
+    }
+
+
+def driven_coordinates(d: Description, names: Mapping[str, Any]) -> Values:
+    """The values of the laws of drivers of joint coordinates; `names` has the parameters and TIME."""
+    values = {}
+    for driver in d.drivers:
+        j = d.joint_names.find(driver.target) if driver.kind == "joint" else None
+        if j is not None:
+            values[j, driver.index] = numeric_values(driver.law, names)
+    return values
+
+
+def gear_order(d: Description, known: Iterable[int]) -> list[int]:
+    """The gears by their numbers, each after another of a joint of its own: from joints whose turns are known, then
+    from first leaders."""
+    around: dict[int, list[int]] = {}
+    for k, m in enumerate(d.mimics):
+        for j in (m.follower, m.leader):
+            around.setdefault(j, []).append(k)
+    leaders, order = d.leaders, dict[int, None]()
+    for first in (*known, *(of_first_leader(leaders, j)[0] for j in leaders)):
+        queue = [first]
+        for j in queue:
+            for k in around.pop(j, ()):
+                order[k] = None
+                queue += [d.mimics[k].follower, d.mimics[k].leader]
+    return list(order)

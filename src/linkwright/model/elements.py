@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from linkwright.mechanism.expression import Expression, Name, as_expression
-from linkwright.mechanism.laws import friction as friction_law
-from linkwright.mechanism.quantities import Quantity
+from linkwright.model.expression import Expression, Name, as_expression
+from linkwright.model.force_laws import friction as friction_law
+from linkwright.model.quantities import Quantity
 
 Axis = Literal["f", "g", "h"]
 

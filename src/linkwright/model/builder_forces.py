@@ -10,16 +10,15 @@ import numpy as np
 
 from linkwright.base.checks import positive_number
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.mechanism import laws
-from linkwright.mechanism.bound import as_numbers
-from linkwright.mechanism.builder_kinematics import Kinematics, Place
-from linkwright.mechanism.builder_parts import Joint, put
-from linkwright.mechanism.checks import check_joint_law
-from linkwright.mechanism.elements import AppliedWrench, Initial, JointForce, PointForce
-from linkwright.mechanism.expression import TIME, Expression, Name, as_expression, replaced
-from linkwright.mechanism.kinds import KINDS
-from linkwright.mechanism.laws import FRICTION_SPEED
-from linkwright.mechanism.quantities import POSITIONS, VELOCITIES, Quantity
+from linkwright.model import force_laws as laws
+from linkwright.model.bindings import as_numbers
+from linkwright.model.builder_parts import Joint, Kinematics, Place, put
+from linkwright.model.checks import check_joint_law
+from linkwright.model.elements import AppliedWrench, Initial, JointForce, PointForce
+from linkwright.model.expression import TIME, Expression, Name, as_expression, replaced
+from linkwright.model.force_laws import FRICTION_SPEED
+from linkwright.model.joint_kinds import KINDS
+from linkwright.model.quantities import POSITIONS, VELOCITIES, Quantity
 
 Numeric = float | Expression
 #: A law: a number, an expression, or a function that is called once with names in place of numbers.
