@@ -16,7 +16,7 @@ from linkwright.constraints.batch import Batch
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.recorded import moved
 from linkwright.errors import LinkwrightWarning
-from linkwright.formats.mks.printer import write_mks
+from linkwright.formats.mks.writer import write_mks
 
 G = 9.81
 APART = (0.0, 0.8137, 1.4274, 2.1411)

@@ -70,8 +70,7 @@ def test_options_of_load_are_those_of_the_readers():
     from linkwright.formats.mjcf.reader import read_mjcf
     from linkwright.formats.mks.reader import read_mks
     from linkwright.formats.sdf.reader import read_sdf
-    from linkwright.formats.urdf import read_urdf
-    from linkwright.formats.xacro import read_xacro
+    from linkwright.formats.urdf import read_urdf, read_xacro
     from linkwright.mechanism import LoadOptions
 
     readers = (read_mks, read_urdf, read_sdf, read_mjcf, read_xacro)

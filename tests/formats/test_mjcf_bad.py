@@ -155,7 +155,7 @@ def test_defaults_that_make_every_element_dear_are_refused(tmp_path: Path, insid
 
 
 def test_one_mesh_file_is_not_read_under_very_many_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linkwright.formats.mjcf.meshes.MAX_FILES", 3)
+    monkeypatch.setattr("linkwright.formats.mjcf.inertias.MAX_FILES", 3)
     (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
     meshes = "".join(f"<mesh name='m{k}' file='a.obj'/>" for k in range(4))
     geoms = "".join(f"<geom type='mesh' mesh='m{k}'/>" for k in range(4))

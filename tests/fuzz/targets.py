@@ -81,8 +81,8 @@ def model(ending: str, **options: Any) -> Callable[[bytes, Path], Any]:
 def printed(data: bytes, folder: Path) -> Any:
     """A text in `.mks` that can be read can be printed, and what is printed can be read."""
     from linkwright.errors import LinkwrightError
-    from linkwright.formats.mks.printer import write_mks
     from linkwright.formats.mks.reader import parse_mks
+    from linkwright.formats.mks.writer import write_mks
 
     description = parse_mks(data.decode("utf-8", "replace"))
     try:
@@ -143,7 +143,7 @@ def mesh(ending: str) -> Callable[[bytes, Path], Any]:
     """A mesh file, as it is drawn."""
 
     def run(data: bytes, folder: Path) -> Any:
-        from linkwright.formats.meshes import read_mesh
+        from linkwright.formats.mesh_files import read_mesh
 
         (folder / f"mesh{ending}").write_bytes(data)
         return read_mesh(str(folder), f"mesh{ending}")
@@ -196,8 +196,8 @@ def design_output(data: bytes, folder: Path) -> Any:
 
 def constants(data: bytes, folder: Path) -> Any:
     """A value on the command line, and a parameter's value given as text."""
-    from linkwright.formats.mks.constants import constant
     from linkwright.formats.mks.reader import parse_mks
+    from linkwright.formats.mks.values import constant
 
     word = data.decode("utf-8", "replace")
     constant(word, "--set L")

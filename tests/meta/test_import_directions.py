@@ -148,7 +148,7 @@ LAZY = {
             "sweeps/study",
         )
     ),
-    ("formats/mjcf/meshes.py", "viewer"),
+    ("formats/mjcf/inertias.py", "viewer"),
 }
 
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
-from linkwright.formats.mks.problems import Fault
-from linkwright.formats.mks.syntax import Applied, Dotted, Node, Num, Word
+from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Node, Num, Word
 from linkwright.formats.mks.values import CALLS, CONSTANTS, UNITS
 from linkwright.model.expression import FUNCTIONS
 from linkwright.results.solution import Solution

@@ -6,8 +6,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from linkwright.errors import FormatError
-from linkwright.formats import meshes
-from linkwright.formats.meshes import Mesh, read_mesh
+from linkwright.formats import mesh_files as meshes
+from linkwright.formats.mesh_files import Mesh, read_mesh
 from mesh_files import CORNERS, FACES, binary_stl
 
 

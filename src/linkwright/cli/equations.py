@@ -138,7 +138,7 @@ def _sheet(eq: Equations, wanted: bool, bar: Bar) -> Sheet | None:
 
 def _with_values(mechanism: Mechanism, settings: list[str] | None) -> Mechanism:
     """The mechanism with the values of --set."""
-    from linkwright.formats.mks.constants import constant
+    from linkwright.formats.mks.values import constant
 
     values = {}
     for name, value in assignments(settings).items():

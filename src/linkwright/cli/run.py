@@ -334,7 +334,7 @@ def _check_settings(settings: Mapping[str, Any], kind: str, system: System) -> N
 def time_points(text: str) -> Any:
     """The times START:END:INTERVAL."""
     from linkwright.constraints.motion import times_of
-    from linkwright.formats.mks.constants import constant
+    from linkwright.formats.mks.values import constant
 
     parts = text.split(":")
     if len(parts) != 3 or not all(part.strip() for part in parts):

@@ -131,7 +131,7 @@ def load(path: Path | str, **options: Any) -> Loaded:
 
 def assignments(settings: list[str] | None) -> dict[str, str]:
     """Values of parameters from NAME=VALUE, as text that the reader of the model understands."""
-    from linkwright.formats.mks.constants import constant
+    from linkwright.formats.mks.values import constant
 
     values = _named("--set", settings, "length=0.3 or --set 'bend=25 deg'")
     for name, value in values.items():

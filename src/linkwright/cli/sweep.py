@@ -287,7 +287,7 @@ def _split(text: str) -> list[str]:
 
 
 def _number(text: str, what: str) -> float:
-    from linkwright.formats.mks.constants import constant
+    from linkwright.formats.mks.values import constant
 
     number = constant(text, f"{what}: a value").number
     return 0.0 if number is None else number

@@ -262,7 +262,7 @@ class _Symbols:
         name = text.removeprefix("-")
         if name.isidentifier() and (name.lower() != "pi" or name in self.parameters):
             return Name(name) if text == name else -Name(name)
-        from linkwright.formats.mks.constants import symbolic  # the language's parser is slow to import
+        from linkwright.formats.mks.values import symbolic  # the language's parser is slow to import
 
         value = symbolic(text, what)
         if value.angle and not angle:

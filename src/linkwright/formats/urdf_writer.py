@@ -9,9 +9,9 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.text import free_name
-from linkwright.formats.poses import HERE, Pose
 from linkwright.formats.urdf import INERTIA, LARGEST
-from linkwright.formats.xml_text import TreeWriter, attributes, number, numbers, quoted
+from linkwright.formats.xml import HERE, Pose, TreeWriter, attributes, numbers, quoted
+from linkwright.formats.xml import number_text as number
 from linkwright.model.checks import listed
 from linkwright.model.description import FREE_FALL, GROUND, Description
 from linkwright.model.frames import full_inertia, pack_inertia, roll_pitch_yaw

@@ -116,7 +116,7 @@ def expression_of(d: Description, text: str) -> Expression:
     from lark.exceptions import UnexpectedInput  # for its weight
 
     from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar  # these two need lark
-    from linkwright.formats.mks.problems import Fault
+    from linkwright.formats.mks.syntax import Fault
 
     if len(text) > LONGEST or ";" in text:
         raise ModelError(f"an expression is one line of arithmetic, without ';' and of {LONGEST:,} letters at most")

@@ -42,7 +42,7 @@ _LARGEST_COUNT = 2**63 - 1
 def save(solution: Solution, path: str | os.PathLike[str]) -> None:
     """Write a solution, whole or not at all."""
     from linkwright import __version__
-    from linkwright.formats.mks.printer import write_mks
+    from linkwright.formats.mks.writer import write_mks
 
     model: str = write_mks(solution.description)
     unread = _why_unread(model)

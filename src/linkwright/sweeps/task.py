@@ -229,8 +229,8 @@ def _check_names(names: Sequence[str], outputs: Sequence[str]) -> None:
 def _model(model: Mechanism | str | os.PathLike[str]) -> ModelText:
     """The text of a model."""
     from linkwright.formats import check_file
-    from linkwright.formats.mks.printer import write_mks
     from linkwright.formats.mks.reader import ModelText  # for the weight of lark
+    from linkwright.formats.mks.writer import write_mks
     from linkwright.mechanism import Mechanism, load
 
     if not isinstance(model, Mechanism):

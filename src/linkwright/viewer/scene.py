@@ -13,7 +13,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.text import counted
 from linkwright.errors import FormatError, LinkwrightWarning
-from linkwright.formats.meshes import Mesh, read_mesh
+from linkwright.formats.mesh_files import Mesh, read_mesh
 from linkwright.model.bodies import place
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Rod

@@ -1,19 +1,223 @@
-"""The inertia of MJCF bodies: as <inertial> says, or of their geoms, with the compiler's bounds and repairs."""
+"""The inertia of MJCF bodies: as <inertial> says, or of their geoms and meshes, with the compiler's bounds and
+repairs.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
+from pathlib import Path, PureWindowsPath
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.formats.mjcf.bodies import Bodies, Body, Geom
-from linkwright.formats.mjcf.meshes import Meshes
+from linkwright.errors import FormatError
+from linkwright.formats.files import read_bytes
+from linkwright.formats.includes import MAX_FILES, Folder
+from linkwright.formats.mesh_files import MAX_BYTES, MAX_TRIANGLES, read_mesh
+from linkwright.formats.mjcf.body_tree import Bodies, Body, Geom
 from linkwright.formats.mjcf.nodes import Node
-from linkwright.formats.mjcf.places import rotation_of
-from linkwright.formats.mjcf.settings import Settings
+from linkwright.formats.mjcf.settings import Defaults, Settings, quaternion, rotation_of
+from linkwright.formats.xml import Pose
 from linkwright.model.frames import combined_inertia, full_inertia
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """Volume (of a shell: area), centre, and inertia about it for a density of one, in the mesh's axes."""
+
+    volume: float
+    com: Floats
+    inertia: Floats
+
+
+class Meshes:
+    """The <mesh> elements of a model by name; files are read only when something needs them."""
+
+    def __init__(self, root: Node, settings: Settings, defaults: Defaults, folder: Folder) -> None:
+        self._settings, self._folder = settings, folder
+        self._nodes: dict[str, Node] = {}
+        self._solids: dict[str, Solid] = {}
+        self._read = 0
+        for raw in root.each_in("asset", "mesh"):
+            node = defaults.resolved(raw)
+            name = node.get("name") or Path(node.get("file") or "").stem
+            if not name:
+                raise node.fail('has neither a name nor a file; add name="..."')
+            if name in self._nodes:
+                raise node.fail(f"there is a mesh {name!r} already, on line {self._nodes[name].line}; rename one")
+            self._nodes[name] = node
+
+    def node(self, geom: Node) -> Node:
+        return geom.named("mesh", "mesh", self._nodes)
+
+    def path(self, node: Node) -> Path:
+        """Where the file of a <mesh> is."""
+        name = node.get("file") or ""
+        if self._settings.strippath:
+            name = PureWindowsPath(name).name
+        try:
+            return self._folder.find(name, base=self._settings.meshdir)
+        except FormatError as error:
+            raise node.fail(str(error).removeprefix(f"{self._folder.file}: ")) from None
+
+    def drawn(self, geom: Node) -> tuple[str, float, Pose] | None:
+        """A mesh's file from the model's folder, its scale, and its pose in the geom; None if it is not drawn."""
+        node = self.node(geom)
+        scale = node.vector("scale", (1.0, 1.0, 1.0))
+        even = scale[0] > 0.0 and bool((scale == scale[0]).all())
+        if not node.get("file") or not even or not (node.get("file") or "").lower().endswith((".stl", ".obj")):
+            return None
+        try:
+            path = self.path(node)
+        except FormatError:
+            return None  # it is not drawn; where a weight depends on the file, an error says why it is not read
+        back = self._reference(node).inverse()
+        file = os.path.relpath(path, os.path.realpath(self._folder.model.parent)).replace(os.sep, "/")
+        return file, float(scale[0]), Pose(back.r, back.p * float(scale[0]))
+
+    def _reference(self, node: Node) -> Pose:
+        q = node.vector("refquat", (1.0, 0.0, 0.0, 0.0))
+        return Pose(quaternion(node, "refquat", q), node.vector("refpos", (0.0, 0.0, 0.0)))
+
+    def solid(self, geom: Node) -> Solid:
+        """What a geom of this mesh weighs."""
+        node = self.node(geom)
+        name = geom.get("mesh") or ""
+        if name not in self._solids:
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+                self._solids[name] = self._weighed(node)
+        return self._solids[name]
+
+    def _weighed(self, node: Node) -> Solid:
+        corners, faces = self._triangles(node)
+        if not np.isfinite(corners).all():
+            raise node.fail("has corners that are not finite; correct its numbers, or its scale")
+        rule = node.word("inertia", "legacy", ("legacy", "convex", "exact", "shell"))
+        if rule == "convex" or not len(faces):
+            faces = _hull(node, corners)
+        solid = _shell(node, corners, faces) if rule == "shell" else _solid(node, corners, faces, rule)
+        if not (np.isfinite(solid.com).all() and np.isfinite(solid.inertia).all()):
+            raise node.fail("is too large to be weighed; correct its numbers, or its scale")
+        return solid
+
+    def _triangles(self, node: Node) -> tuple[Floats, Ints]:
+        """Corners, placed and scaled as the <mesh> says, and faces; none where only corners are given."""
+        if node.get("builtin", "none") != "none":
+            raise node.fail("builtin meshes are not read; save the model with MuJoCo, or give a file")
+        if node.get("vertex"):
+            corners = node.numbers("vertex", 12, 3 * MAX_TRIANGLES)
+            faces = node.numbers("face", 3, 3 * MAX_TRIANGLES)
+            if corners is None or len(corners) % 3 or (faces is not None and len(faces) % 3):
+                raise node.fail("vertex= and face= have three numbers a corner and a face; complete them")
+            corners = corners.astype(np.float32).astype(np.float64).reshape(-1, 3)  # as MuJoCo has all corners
+            index = np.zeros((0, 3), np.int64) if faces is None else faces.astype(np.int64).reshape(-1, 3)
+            if len(index) and not (index.min() >= 0 and index.max() < len(corners)):
+                raise node.fail("face= names corners that are not there; they count from 0")
+        else:
+            corners, index = self._file(node)
+        reference = self._reference(node)
+        scale = node.vector("scale", (1.0, 1.0, 1.0))
+        if not np.prod(scale):
+            raise node.fail("scale= has a zero; give three numbers that are not")
+        corners = ((corners - reference.p) @ reference.r) * scale
+        return corners, index[:, ::-1] if np.prod(scale) < 0.0 else index
+
+    def _file(self, node: Node) -> tuple[Floats, Ints]:
+        name = node.get("file")
+        if not name:
+            raise node.fail('has neither a file nor corners; add file="..."')
+        path = self.path(node)
+        self._read += 1
+        if self._read > MAX_FILES:
+            raise node.fail(f"is one of more than {MAX_FILES} meshes with a weight; give their bodies an <inertial>")
+        try:
+            if path.suffix.lower() == ".msh":
+                return _msh(read_bytes(path, MAX_BYTES), str(path))
+            mesh = read_mesh(str(path.parent), path.name)
+        except FormatError as error:
+            raise node.fail(str(error)) from error
+        return mesh.vertices.astype(np.float64), mesh.triangles.astype(np.int64)
+
+
+def _msh(content: bytes, file: str) -> tuple[Floats, Ints]:
+    """MuJoCo's own format: four counts, then corners, normals and texture places as floats, and faces."""
+    wrong = FormatError("is no MSH mesh of MuJoCo; write it anew", file=file)
+    if len(content) < 16:
+        raise wrong
+    corners, normals, places, faces = (int(n) for n in np.frombuffer(content, "<i4", 4))
+    if min(corners, normals, places, faces) < 0 or corners < 4 or faces > MAX_TRIANGLES:
+        raise wrong
+    if len(content) != 16 + 12 * (corners + normals + faces) + 8 * places:
+        raise wrong
+    points = np.frombuffer(content, "<f4", 3 * corners, 16).astype(np.float64).reshape(-1, 3)
+    index = np.frombuffer(content, "<i4", 3 * faces, 16 + 12 * (corners + normals) + 8 * places).astype(np.int64)
+    if not np.isfinite(points).all() or (faces and not (index.min() >= 0 and index.max() < corners)):
+        raise wrong
+    return points, index.reshape(-1, 3)
+
+
+def _hull(node: Node, corners: Floats) -> Ints:
+    """The faces of the convex hull, turned outward."""
+    from scipy.spatial import ConvexHull, QhullError  # type: ignore[import-untyped]
+
+    try:
+        hull = ConvexHull(corners)
+    except QhullError:
+        raise node.fail("is flat, and has no volume; give it a thickness, or inertia='shell'") from None
+    faces: Ints = hull.simplices.astype(np.int64)
+    a, b, c = (corners[faces[:, k]] for k in range(3))
+    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    faces[inward] = faces[inward][:, ::-1]
+    return faces
+
+
+def _surface(node: Node, corners: Floats, faces: Ints) -> tuple[Floats, Floats, Floats]:
+    """The triangles (3, n, 3), their areas (n,), and the centre of all of them."""
+    triangles = np.stack([corners[faces[:, k]] for k in range(3)])
+    a, b, c = triangles
+    areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    if not areas.sum() > 0.0:
+        raise node.fail("has no area; correct its file")
+    return triangles, areas, (areas[:, None] * (a + b + c) / 3.0).sum(axis=0) / areas.sum()
+
+
+def _inertia(weights: Floats, triangles: Floats, com: Floats) -> Floats:
+    """The inertia about `com` of triangles, or of pyramids on them with their tops there: Σ weight Σ x xᵀ."""
+    x, y, z = triangles - com
+    second = np.zeros((3, 3))
+    for corner in (x + y + z, x, y, z):
+        second = second + np.einsum("n,ni,nj->ij", weights, corner, corner)
+    return np.asarray(np.trace(second) * np.eye(3) - second)
+
+
+def _shell(node: Node, corners: Floats, faces: Ints) -> Solid:
+    """A thin skin: triangles of area density one."""
+    triangles, areas, com = _surface(node, corners, faces)
+    return Solid(float(areas.sum()), com, _inertia(areas / 12.0, triangles, com))
+
+
+def _solid(node: Node, corners: Floats, faces: Ints, rule: str) -> Solid:
+    """Pyramids from a point within to every face; the rule "legacy" counts those that face inward as well."""
+    triangles, _, top = _surface(node, corners, faces)
+
+    def volumes(top: Floats) -> Floats:
+        x, y, z = triangles - top
+        signed = np.einsum("ij,ij->i", x, np.cross(y, z)) / 6.0
+        return np.asarray(np.abs(signed) if rule == "legacy" else signed)
+
+    parts = volumes(top)
+    volume = float(parts.sum())
+    if not volume > 1e-14:
+        raise node.fail(f"has the volume {volume:g}; turn its faces outward, or set inertia='shell' or 'convex'")
+    com = (parts[:, None] * (triangles.sum(axis=0) + top)).sum(axis=0) / 4.0 / volume
+    parts = volumes(com)  # "legacy" gives another sum from here, which is the one that counts
+    return Solid(float(parts.sum()), com, _inertia(parts / 20.0, triangles, com))
+
 
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Generic, TypeVar
 
-from linkwright.formats.mks.problems import Fault, Problems, Span, did_you_mean, either
-from linkwright.formats.mks.syntax import MAX_NAME, Item, Word
+from linkwright.formats.mks.syntax import (
+    MAX_NAME,
+    Fault,
+    Item,
+    Problems,
+    Span,
+    Word,
+    did_you_mean,
+    either,
+    meant_of_joint,
+)
 from linkwright.formats.mks.values import words_of
-from linkwright.formats.mks.vocabulary import meant_of_joint
 
 T = TypeVar("T")
 _ALIASES = {

@@ -18,14 +18,22 @@ from linkwright.base.text import first_few
 from linkwright.errors import FormatError, LinkwrightError, MksError
 from linkwright.formats.files import finite_arithmetic, read_bytes
 from linkwright.formats.mks.attributes import Registry
-from linkwright.formats.mks.colours import colour_of
-from linkwright.formats.mks.constants import constant
-from linkwright.formats.mks.links import DEGREE
-from linkwright.formats.mks.loads import HEADS, Loads
+from linkwright.formats.mks.forces_and_initial import HEADS, Loads
+from linkwright.formats.mks.joints_and_drivers import DEGREE
 from linkwright.formats.mks.parser import Parsed, parse
-from linkwright.formats.mks.problems import Enough, Fault, Problem, Problems, did_you_mean, either
-from linkwright.formats.mks.syntax import Item, Node, Statement, Word
-from linkwright.formats.mks.values import CONSTANTS, Scope, Value, words_of
+from linkwright.formats.mks.syntax import (
+    Enough,
+    Fault,
+    Item,
+    Node,
+    Problem,
+    Problems,
+    Statement,
+    Word,
+    did_you_mean,
+    either,
+)
+from linkwright.formats.mks.values import CONSTANTS, Scope, Value, colour_of, constant, words_of
 from linkwright.model.description import LOSSES, SHAPE_SIZES, Description, with_rows
 from linkwright.model.expression import Number
 from linkwright.model.system import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS

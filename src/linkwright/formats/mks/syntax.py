@@ -1,13 +1,194 @@
-"""The pieces of a `.mks` text with their places, and how the parser makes them. Nothing here knows what they mean."""
+"""The pieces of a `.mks` text with their places, and what is wrong in it, shown with a caret. Nothing here knows
+what they mean.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, NoReturn, Protocol
 
 from lark import Token, Transformer
 
-from linkwright.formats.mks.problems import Fault
+from linkwright.errors import MksError
+
+#: The words before JOINT, and the kinds that they mean; the grammar has them too. The first of a kind is written.
+JOINT_WORDS = {
+    "revolute": "revolute",
+    "translational": "prismatic",
+    "translation": "prismatic",
+    "prismatic": "prismatic",
+    "cylindrical": "cylindrical",
+    "universal": "universal",
+    "spherical": "spherical",
+    "planar": "planar",
+    "screw": "screw",
+    "fixed": "fixed",
+    "free": "free",
+}
+_MOVED = "a DRIVER prescribes a motion, as in DRIVER d (hinge.angle = 2*TIME); an ACTUATOR exerts a force by a law"
+_BODY = "a part is a BODY; a DRIVER prescribes its motion, an ACTUATOR exerts a force on its joint"
+_FRAME = "a frame on a body is a TRIAD"
+_GEAR = "joints that move together are a GEAR"
+_ANSWERS = {
+    _MOVED: "motor motors servo engine drive driven drives actuated actuate actuation powered input motion excitation "
+    "rotation speed velocity rpm controller control",
+    _BODY: "crank rocker coupler link lever arm bar beam part piston block wheel shaft slider cam follower",
+    _FRAME: "frame point connector coordinate_system",
+    _GEAR: "mimic coupling belt pulley pinion rack transmission",
+    "a bearing is a JOINT, as in REVOLUTE JOINT": "hinge pin pivot bearing revolute_joint",
+    "a guide is a JOINT, as in TRANSLATIONAL JOINT": "guide rail prismatic_joint",
+    "a ball is a JOINT, as in SPHERICAL JOINT": "ball socket",
+    "joints close loops by themselves; ROD, POINT ON LINE and POINT ON PLANE hold points": "constraint loop closure",
+    "a law between two points is a SPRING, a DAMPER or a FORCE": "bushing sforce gforce spdp",
+    "there is no contact; a STOP limits a joint or a distance": "contact collision impact ground_contact",
+    "a cable that stays tight is a ROD, one that stretches a SPRING": "cable rope tendon wire chain string",
+    "bodies that move as one are held by a FIXED JOINT": "weld bolt glue",
+    "mass and inertia are attributes of a BODY, as in BODY arm (mass = 2, inertia = (0.1, 1, 1))": "mass inertia",
+    "a constant is a PARAMETER": "variable constant let define",
+    "start values are INITIAL (...)": "start initially state",
+}
+_STATEMENTS = {word: answer for answer, words in _ANSWERS.items() for word in words.split()}
+_KINDS = {
+    "REVOLUTE JOINT": "hinge pin pivot rotary rotating rotation rotational rotate turning continuous bearing",
+    "TRANSLATIONAL JOINT": "slider sliding slide linear guide rail",
+    "SPHERICAL JOINT": "ball ballsocket socket globe",
+    "UNIVERSAL JOINT": "cardan hooke hookes gimbal",
+    "FIXED JOINT": "weld welded rigid bolted locked",
+    "FREE JOINT": "floating six_dof",
+    "SCREW JOINT": "helical spindle thread",
+}
+_JOINTS = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+_DRIVEN = "motor servo drive driver driven actuate actuation actuator powered crank input motion speed velocity torque"
+_DRIVEN += " force law rpm control"
+
+
+def meant(words: list[str]) -> str:
+    """What the first words of a statement mean here, '' where nothing is known of them."""
+    first, second = words[0].lower(), (words[1].lower() if len(words) > 1 else "")
+    if second == "joint" and first in _JOINTS:
+        return f"; write {_JOINTS[first]}"
+    answer = _STATEMENTS.get(first)
+    return f"; {answer}" if answer else ""
+
+
+def meant_of_joint(label: str) -> str:
+    """What an attribute that a joint does not have means here."""
+    first = label.lower().split()[0] if label.strip() else ""
+    return f"; a joint does not move by itself: {_MOVED}" if first in _DRIVEN.split() else ""
+
+
+MOST = 50  # problems reported of one file
+_LONGEST = 400  # letters of a message, which may name something long
+_WIDTH = 110  # columns of a line that are shown
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in a text: where (counted from 1), what, and the line with a caret beneath it."""
+
+    line: int
+    column: int
+    message: str
+    excerpt: str = ""
+
+
+class Span(Protocol):
+    """Something with a place in the text, from `start` to before `end`."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+class Fault(Exception):
+    """Ends the reading of one statement; without a message, the cause has been reported elsewhere."""
+
+    def __init__(self, at: Span | None = None, message: str = "") -> None:
+        super().__init__(message)
+        self.at, self.message = at, message
+
+
+class Enough(Exception):
+    """So many problems that more would not help."""
+
+
+class Problems:
+    """The problems of one text."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text.replace("\r\n", "\n").replace("\r", "\n")
+        self.file = file
+        self._faults: dict[tuple[int, int, str], None] = {}
+        self._lines: list[int] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._faults)
+
+    def copy(self, file: str) -> Problems:
+        """The same problems so far, of a text under another name."""
+        problems = Problems(self.text, file)
+        problems._faults.update(self._faults)
+        return problems
+
+    def add(self, at: Span, message: str) -> None:
+        self.add_at(at.start, at.end, message)
+
+    def add_at(self, start: int, end: int, message: str) -> None:
+        if len(message) > _LONGEST:
+            message = message[:_LONGEST] + "..."
+        self._faults[start, end, message] = None
+        if len(self._faults) >= MOST:
+            raise Enough
+
+    def add_fault(self, fault: Fault) -> None:
+        """A fault, unless its cause has been reported."""
+        if fault.at is not None:
+            self.add(fault.at, fault.message)
+
+    def fail(self) -> NoReturn:
+        """Raise all problems, in the order of the text."""
+        raise MksError([self._shown(*key) for key in sorted(self._faults)], file=self.file) from None
+
+    def line_of(self, offset: int) -> int:
+        """The number of a line, from 1."""
+        if self._lines is None:
+            self._lines = [0, *(k + 1 for k, c in enumerate(self.text) if c == "\n")]
+        return bisect_right(self._lines, offset)
+
+    def _shown(self, start: int, end: int, message: str) -> Problem:
+        start = min(start, len(self.text))
+        line = self.line_of(start)
+        assert self._lines is not None
+        first = self._lines[line - 1]
+        last = self.text.find("\n", first)
+        last = len(self.text) if last < 0 else last
+        column = start - first
+        # Of a long line the part about the place is shown.
+        low = max(0, column - _WIDTH // 2) if last - first > _WIDTH else 0
+        source = self.text[first + low : min(last, first + low + _WIDTH)].rstrip()
+        source = "".join(c if c.isprintable() else " " for c in source)
+        if not source:
+            return Problem(line, column + 1, message)
+        wide = max(1, min(end, last, first + low + _WIDTH) - start)
+        excerpt = f"    {source}\n    {' ' * (column - low)}^{'~' * (wide - 1)}"
+        return Problem(line, column + 1, message, excerpt)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """'; did you mean ...?' where a known word is close, else nothing."""
+    spelled = {name.lower(): name for name in list(known)[:5000]}
+    close = get_close_matches(word.lower(), spelled, n=1)
+    return f"; did you mean {spelled[close[0]]!r}?" if close else ""
+
+
+def either(words: list[str]) -> str:
+    """Words in a sentence: a, b or c."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
 
 MAX_NAME = 200  # letters
 MAX_WORDS = 12  # in a row

@@ -1,17 +1,81 @@
-"""Values of a `.mks` text: arithmetic, units, parameters and tables, as numbers and expressions."""
+"""Values of a `.mks` text: arithmetic, units, parameters, tables and colours, as numbers and expressions."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from lark.exceptions import UnexpectedInput
 
-from linkwright.formats.mks.problems import Fault, did_you_mean
-from linkwright.formats.mks.syntax import MAX_DEPTH, Applied, Dotted, Listed, Node, Num, Phrase, Vector, Word
+from linkwright.base.text import shortened
+from linkwright.errors import FormatError
+from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
+from linkwright.formats.mks.syntax import (
+    MAX_DEPTH,
+    Applied,
+    Dotted,
+    Fault,
+    Listed,
+    Node,
+    Num,
+    Phrase,
+    Vector,
+    Word,
+    did_you_mean,
+)
+from linkwright.model.description import colour_text
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, tabulated
+
+COLOURS = {
+    "black": "#000000",
+    "silver": "#c0c0c0",
+    "gray": "#808080",
+    "grey": "#808080",
+    "white": "#ffffff",
+    "maroon": "#800000",
+    "red": "#ff0000",
+    "purple": "#800080",
+    "fuchsia": "#ff00ff",
+    "magenta": "#ff00ff",
+    "green": "#008000",
+    "lime": "#00ff00",
+    "olive": "#808000",
+    "yellow": "#ffff00",
+    "navy": "#000080",
+    "blue": "#0000ff",
+    "teal": "#008080",
+    "aqua": "#00ffff",
+    "cyan": "#00ffff",
+    "orange": "#ffa500",
+    "gold": "#ffd700",
+    "brown": "#a52a2a",
+    "pink": "#ffc0cb",
+    "steelblue": "#4682b4",
+    "crimson": "#dc143c",
+}
+
+
+def colour_of(node: Node, scope: Scope) -> str:
+    """#rrggbb from a name, a text or three numbers from 0 to 1."""
+    if isinstance(node, Vector):
+        parts = scope.constants(node, 3)
+        if any(not 0.0 <= x <= 1.0 for x in parts):
+            raise Fault(node, "red, green and blue are numbers from 0 to 1")
+        return colour_text(parts)
+    if not isinstance(node, Word):
+        raise Fault(node, 'expected a colour: a name, "#rrggbb" or (red, green, blue)')
+    text = node.text.lower()
+    if node.quoted and re.fullmatch("#[0-9a-f]{6}", text):
+        return text
+    if text not in COLOURS:
+        hint = did_you_mean(text, COLOURS) or '; give a name, "#rrggbb" or (red, green, blue)'
+        raise Fault(node, f"there is no colour {node.text!r}{hint}")
+    return COLOURS[text]
+
 
 Numeric = float | Expression
 #: What makes an expression of a coordinate or a distance in a law.
@@ -317,3 +381,39 @@ def words_of(node: Node) -> str | None:
 def now_of(entries: list[Numeric], parameters: Mapping[str, float]) -> list[float]:
     """The present values of numbers and expressions that are known to have some."""
     return [float(x.evaluate(parameters)) if isinstance(x, Expression) else x for x in entries]
+
+
+MAX_LETTERS = 1000
+
+
+class _Symbols(Scope):
+    """A scope in which every name but pi is a symbol."""
+
+    def _name(self, node: Word, time: bool) -> Value:
+        known = not node.quoted and node.text.lower() in CONSTANTS
+        return super()._name(node, time) if known else Value(Name(node.text))
+
+
+def constant(text: str, what: str = "this") -> Given:
+    """The value of a text such as `0.3`, `25 deg`, `1/3` or `2*pi`; `what` is how messages call it."""
+    return _valued(text, what, Scope(), "give a number or an expression, such as 0.3, 25 deg or 2*pi")
+
+
+def symbolic(text: str, what: str = "this") -> Given:
+    """The value of a text that may have symbols besides, such as `2*l` or `l1 + pi/2`."""
+    return _valued(text, what, _Symbols(), "give a number, a symbol or an expression, such as 0.3, 25 deg, pi/2 or 2*l")
+
+
+def _valued(text: str, what: str, scope: Scope, use: str) -> Given:
+    if len(text) > MAX_LETTERS:
+        raise FormatError(f"{what} has {len(text)} letters; {MAX_LETTERS} at most")
+    shown = shortened(text.strip(), 60)
+    line = f"PARAMETER x = {text};"
+    try:
+        check_nesting(line, 0, len(line))
+        value = scope.value(parsed_by_grammar(line, 0, len(line)).items[0].value)
+    except UnexpectedInput:
+        raise FormatError(f"{what} is {shown}; {use}") from None
+    except Fault as fault:
+        raise FormatError(f"{what} is {shown}: {fault.message}; {use}") from None
+    return Given(value.expression, value.number, value.angle, value.size, value.depth, value.mixed)

@@ -13,12 +13,11 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.files import check_options, errors_in
 from linkwright.formats.includes import Folder
-from linkwright.formats.passive import without_losses
-from linkwright.formats.poses import HERE
-from linkwright.formats.sdf.joints import Joints, Link, label, link_label
-from linkwright.formats.sdf.scope import WORLD, Place, Scope, read_scope, version_of
-from linkwright.formats.sdf.values import Values, is_true
+from linkwright.formats.passive_forces import without_losses
+from linkwright.formats.sdf.scopes import WORLD, Place, Scope, Values, is_true, read_scope, version_of
+from linkwright.formats.sdf.sdf_joints import Joints, Link, label, link_label
 from linkwright.formats.urdf import INERTIA
+from linkwright.formats.xml import HERE
 from linkwright.model.builder import Builder
 from linkwright.model.checks import listed
 from linkwright.model.description import FREE_FALL, Description

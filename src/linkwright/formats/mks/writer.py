@@ -11,12 +11,11 @@ import numpy as np
 
 from linkwright.base.text import numbered_name
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.formats.mks.axes import turn_as_drawn
-from linkwright.formats.mks.links import LIMITS
-from linkwright.formats.mks.load_text import force_text, quantity_text
+from linkwright.formats.mks.bodies_and_frames import turn_as_drawn
+from linkwright.formats.mks.joints_and_drivers import LIMITS
 from linkwright.formats.mks.reader import is_safe_path
-from linkwright.formats.mks.vocabulary import JOINT_WORDS
-from linkwright.formats.mks.wording import expression_text, name_text, number_text
+from linkwright.formats.mks.syntax import JOINT_WORDS
+from linkwright.formats.mks.wording import expression_text, force_text, name_text, number_text, quantity_text
 from linkwright.model.checks import impossible_inertias, listed
 from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
 from linkwright.model.elements import Driver, PointOnLine, Rod, Tie

@@ -13,9 +13,8 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
-from linkwright.formats.poses import Pose
-from linkwright.formats.sdf.scope import WORLD, Place, Scope
-from linkwright.formats.sdf.values import Values
+from linkwright.formats.sdf.scopes import WORLD, Place, Scope, Values
+from linkwright.formats.xml import Pose
 from linkwright.model.builder import Builder
 from linkwright.model.builder_parts import Triad
 from linkwright.model.frames import axis_frame, snapped

@@ -10,10 +10,10 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.text import first_few, free_name
-from linkwright.formats.passive import Passive, passive_forces
-from linkwright.formats.poses import HERE, Pose
+from linkwright.formats.passive_forces import Passive, passive_forces
 from linkwright.formats.urdf import INERTIA
-from linkwright.formats.xml_text import TreeWriter, elements, number, numbers, quoted
+from linkwright.formats.xml import HERE, Pose, TreeWriter, elements, numbers, quoted
+from linkwright.formats.xml import number_text as number
 from linkwright.model.checks import listed
 from linkwright.model.description import FREE_FALL, GROUND, Description
 from linkwright.spatial.rotation import euler_parameters

@@ -10,13 +10,22 @@ import numpy as np
 
 from linkwright.base.text import free_name, shortened
 from linkwright.formats.mks.attributes import Attributes, Registry
-from linkwright.formats.mks.axes import turn_as_drawn, turned
+from linkwright.formats.mks.bodies_and_frames import Place, Places, turn_as_drawn, turned
 from linkwright.formats.mks.parser import Parsed
-from linkwright.formats.mks.places import Place, Places
-from linkwright.formats.mks.problems import Fault, Problems, did_you_mean, either
-from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Statement, Word
+from linkwright.formats.mks.syntax import (
+    JOINT_WORDS,
+    Applied,
+    Dotted,
+    Fault,
+    Item,
+    Node,
+    Problems,
+    Statement,
+    Word,
+    did_you_mean,
+    either,
+)
 from linkwright.formats.mks.values import Numeric, Scope, Value
-from linkwright.formats.mks.vocabulary import JOINT_WORDS
 from linkwright.model.bindings import is_bound
 from linkwright.model.builder_parts import Joint, Triad
 from linkwright.model.description import LOSSES

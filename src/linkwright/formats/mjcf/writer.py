@@ -8,12 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.formats.mjcf.bodies import claimed
-from linkwright.formats.mjcf.shapes import geom_sizes
-from linkwright.formats.passive import Passive, passive_forces
-from linkwright.formats.poses import HERE, Pose
-from linkwright.formats.xml import MAX_NESTING
-from linkwright.formats.xml_text import TreeWriter, attributes, number, numbers, quoted
+from linkwright.formats.mjcf.body_tree import claimed
+from linkwright.formats.mjcf.reader import geom_sizes
+from linkwright.formats.passive_forces import Passive, passive_forces
+from linkwright.formats.xml import HERE, MAX_NESTING, Pose, TreeWriter, attributes, numbers, quoted
+from linkwright.formats.xml import number_text as number
 from linkwright.model.checks import impossible_inertias, listed
 from linkwright.model.description import GROUND, Description, Shape, colour_numbers
 from linkwright.model.elements import PointForce

@@ -1,4 +1,4 @@
-"""Bodies and triads of a model file: where they are drawn, and what they weigh."""
+"""Bodies and frames of a model file: where they are drawn, how their axes are turned, and what they weigh."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from linkwright.base.arrays import Floats
 from linkwright.base.text import free_name
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes, Registry
-from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.parser import Parsed
-from linkwright.formats.mks.problems import Fault, Problems, Span
-from linkwright.formats.mks.syntax import Group, Item, Listed, Node, Statement, Word
-from linkwright.formats.mks.values import Numeric, Scope, now_of
-from linkwright.model.bindings import is_bound
+from linkwright.formats.mks.syntax import Fault, Group, Item, Listed, Node, Problems, Span, Statement, Word
+from linkwright.formats.mks.values import Numeric, Scope, colour_of, now_of
+from linkwright.model.bindings import Array, is_bound
 from linkwright.model.builder import Builder
 from linkwright.model.builder_parts import Body, Triad
 from linkwright.model.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults
@@ -25,7 +23,46 @@ from linkwright.model.description import GROUND_NAMES
 from linkwright.model.expression import Expression
 from linkwright.model.frames import are_parallel, axes_of, axis_frame
 
-Array = Any  # of floats, or of floats and expressions
+_FLIP = np.diag([1.0, -1.0, -1.0])
+_QUARTERS = [
+    np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    for c, s in ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
+]
+_ALONG = ("revolute", "cylindrical", "screw", "planar", "prismatic")  # kinds whose h axes agree
+
+
+def turn_as_drawn(kind: str, first: Floats, second: Floats) -> Floats | None:
+    """The turn of the second triad's axes that makes a joint's axes agree; both are given in ground's axes.
+
+    h axes drawn opposite are turned by π about f. The f axes of a translational joint are turned about h by that
+    multiple of 90° that brings them nearest to each other. None: they agree as they are.
+    """
+    if kind not in _ALONG:
+        return None
+    turn: Floats | None = None
+    if float(first[:, 2] @ second[:, 2]) < 0.0:
+        turn = _FLIP
+        second = second @ _FLIP
+    if kind == "prismatic":
+        angle = np.arctan2(float(first[:, 0] @ second[:, 1]), float(first[:, 0] @ second[:, 0]))
+        quarters = round(float(angle) / (np.pi / 2)) % 4
+        if quarters:
+            turn = _QUARTERS[quarters] if turn is None else turn @ _QUARTERS[quarters]
+    return turn
+
+
+def turned(rotation: Array, turn: Floats) -> Array:
+    """A rotation followed by a turn of whole quarters; numbers only change place and sign."""
+    columns = []
+    for k in range(3):
+        source = int(np.flatnonzero(turn[:, k])[0])
+        column = rotation[:, source]
+        columns.append(column if turn[source, k] > 0.0 else -column)
+    axes = np.stack(columns, axis=1)
+    return axes if axes.dtype == object else axes + 0.0
+
+
+Points = Any  # of floats, or of floats and expressions
 POSE = ("origin", "pqr", "h", "f", "axes")
 _SAME = 1e-9  # of the largest coordinate: by how much two descriptions of one point may differ
 
@@ -47,8 +84,8 @@ class Place:
 class Pose:
     """A frame as written."""
 
-    r: Array
-    p: Array
+    r: Points
+    p: Points
     written: bool = False  # whether anything of it is
 
 
@@ -104,7 +141,7 @@ class Places:
                 if extra is not None and extra.label is not None:
                     raise Fault(extra.label, f"{a.owner} has {axes.key!r} already, which holds its axes; keep one")
         origin = a.get("origin")
-        p: Array = np.zeros(3) if origin is None else self._array(self.scope.vector(origin.value, 3))
+        p: Points = np.zeros(3) if origin is None else self._array(self.scope.vector(origin.value, 3))
         if axes is not None and axes.key == "pqr":
             r, first = self._pqr(axes.value, a.owner)
             if origin is not None:
@@ -121,14 +158,14 @@ class Places:
             raise Fault(node, f"expected {what} in brackets: [(..), (..), (..)]")
         return [self.scope.vector(entry, 3) for entry in node.entries]
 
-    def _pqr(self, node: Node, owner: str) -> tuple[Array, Array]:
+    def _pqr(self, node: Node, owner: str) -> tuple[Points, Points]:
         p, q, r = self._vectors(node, "three points")
         h, f = (self._straight([0.0 if a == b else b - a for a, b in zip(p, x, strict=True)]) for x in (q, r))
         if are_parallel(self._now(h), self._now(f)):
             raise Fault(node, f"p, q and r of {owner} lie on one line or coincide; they must span a plane")
         return axes_of(h, f), self._array(p)
 
-    def _literal(self, node: Node, owner: str) -> Array:
+    def _literal(self, node: Node, owner: str) -> Points:
         columns = self._vectors(node, "three axes f, g, h")
         rotation = np.stack([self._array(c) for c in columns], axis=1)
         off, left = rotation_faults(np.array([self._now(list(rotation.reshape(-1)))]).reshape(1, 3, 3))
@@ -137,7 +174,7 @@ class Places:
             raise Fault(node, f"the axes of {owner} {how}; they must be right-handed orthogonal unit vectors")
         return rotation
 
-    def _directions(self, a: Attributes) -> Array:
+    def _directions(self, a: Attributes) -> Points:
         h, f = a.get("h"), a.get("f")
         if h is None and f is None:
             return np.eye(3)
@@ -168,10 +205,10 @@ class Places:
     def _now(self, entries: list[Numeric]) -> list[float]:
         return now_of(entries, self.scope.values)
 
-    def _array(self, entries: list[Any]) -> Array:
+    def _array(self, entries: list[Any]) -> Points:
         return np.array(entries, dtype=object if is_bound(entries) else np.float64)
 
-    def _check_same(self, p: Array, first: Array, node: Node, owner: str) -> None:
+    def _check_same(self, p: Points, first: Points, node: Node, owner: str) -> None:
         a, b = self._now(list(p)), self._now(list(first))
         if any(abs(x - y) > _SAME * max(map(abs, (*a, *b))) for x, y in zip(a, b, strict=True)):
             text = f"the origin of {owner} is ({_listed(a)}), but its p is ({_listed(b)}); make them the same"

@@ -6,10 +6,9 @@ from typing import Any
 
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes
-from linkwright.formats.mks.links import Links
-from linkwright.formats.mks.places import Place
-from linkwright.formats.mks.problems import Fault, either
-from linkwright.formats.mks.syntax import Applied, Dotted, Item, Node, Num, Statement, Vector, Word
+from linkwright.formats.mks.bodies_and_frames import Place
+from linkwright.formats.mks.joints_and_drivers import Links
+from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Item, Node, Num, Statement, Vector, Word, either
 from linkwright.model.builder_parts import Joint
 from linkwright.model.expression import Expression
 from linkwright.model.force_laws import FRICTION_SPEED
