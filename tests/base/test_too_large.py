@@ -5,7 +5,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.base import checks as memory
-from linkwright.constraints.motion import times_of
+from linkwright.constraints.kinematic_motion import times_of
 from linkwright.errors import LinkwrightError, MemoryLimitError, ModelError, NameNotFound
 from linkwright.tape.program import Walk
 

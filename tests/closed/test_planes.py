@@ -9,8 +9,8 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import solid
-from linkwright.constraints import central
-from linkwright.constraints.space import PLANAR, SPATIAL
+from linkwright.constraints import masses as central
+from linkwright.constraints.body_rows import PLANAR, SPATIAL
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import Description
 from linkwright.model.topology import span

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import lsmr
 
 import linkwright as lw
-from linkwright.constraints.assembled import start_state
 from linkwright.constraints.elimination import order
+from linkwright.constraints.newton import start_state
 from linkwright.model.elements import Rod
 from linkwright.model.expression import as_expression
 

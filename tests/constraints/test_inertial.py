@@ -9,7 +9,8 @@ import pytest
 from multipliers import Motion, with_loops
 
 import linkwright as lw
-from linkwright.constraints import central, pieces
+from linkwright.constraints import masses as central
+from linkwright.constraints import split_elimination as pieces
 from linkwright.dynamics.functions import LOOP_METHODS
 from linkwright.dynamics.requests import UNROLL
 from linkwright.errors import ModelError

@@ -7,9 +7,9 @@ import pytest
 
 import linkwright as lw
 from constraints.ladders import START, ladder, odd_angle
-from linkwright.constraints import freedom
+from linkwright.constraints import degrees_of_freedom as freedom
 from linkwright.constraints.kinematics import Kinematics
-from linkwright.constraints.recorded import Layout
+from linkwright.constraints.recording import Layout
 
 
 def report(mech):

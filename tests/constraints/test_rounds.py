@@ -11,7 +11,7 @@ from test_inertial import four_bars, swinging
 
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, state
-from linkwright.constraints.rounds import in_runs, order_in_rounds
+from linkwright.constraints.split_elimination import in_runs, order_in_rounds
 from linkwright.kernels.interpret import interpreter as numpy_runner
 from linkwright.tape.program import Each
 from robots import relative

@@ -77,8 +77,8 @@ def check(
 
 def _remarks(mechanism: Mechanism) -> list[str]:
     """What SYSTEM sets in vain, and what of the model is hardly meant."""
-    from linkwright.constraints.motion import times_of
-    from linkwright.constraints.remarks import remarks
+    from linkwright.constraints.kinematic_motion import times_of
+    from linkwright.constraints.model_notes import remarks
     from linkwright.model.system import idle_settings
 
     d = mechanism.description

@@ -147,7 +147,7 @@ def perform(
 
 def table(description: Description) -> Table:
     """The model table: every element with its number of equations, and the count of freedom."""
-    from linkwright.constraints.table import model_table
+    from linkwright.constraints.model_notes import model_table
 
     model = model_table(description)
     rows: list[tuple[Any, ...]] = [(row.element, row.kind, row.equations) for row in _shortened(model.rows)]
@@ -163,7 +163,7 @@ def table(description: Description) -> Table:
 
 def _shortened(rows: tuple[Any, ...], most: int = 40) -> list[Any]:
     """The rows, or of a long list its beginning and end."""
-    from linkwright.constraints.table import Row
+    from linkwright.constraints.model_notes import Row
 
     if len(rows) <= most:
         return list(rows)
@@ -333,7 +333,7 @@ def _check_settings(settings: Mapping[str, Any], kind: str, system: System) -> N
 
 def time_points(text: str) -> Any:
     """The times START:END:INTERVAL."""
-    from linkwright.constraints.motion import times_of
+    from linkwright.constraints.kinematic_motion import times_of
     from linkwright.formats.mks.values import constant
 
     parts = text.split(":")

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.closed.rounding import warned
-from linkwright.constraints.assembled import EXACT
-from linkwright.constraints.driver_laws import check_driver_laws
+from linkwright.constraints.counted_angles import check_driver_laws
 from linkwright.constraints.equations import Equations
+from linkwright.constraints.newton import EXACT
 from linkwright.constraints.tree_states import assembled, coordinates
 from linkwright.errors import AssemblyError, NameNotFound, ShapeError
 from linkwright.model.description import Description

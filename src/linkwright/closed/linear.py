@@ -22,7 +22,7 @@ from linkwright.base.locks import cached_property
 from linkwright.closed.consistent import project
 from linkwright.closed.freedom import allowed, constraint_jacobian, inverse
 from linkwright.closed.rounding import warned
-from linkwright.constraints.driver_laws import check_driver_laws
+from linkwright.constraints.counted_angles import check_driver_laws
 from linkwright.errors import ModelError
 from linkwright.model.joint_kinds import KINDS
 

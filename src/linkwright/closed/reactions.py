@@ -9,8 +9,8 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
+from linkwright.constraints.constraint_forces import Reactions
 from linkwright.constraints.kinematics import Kinematics
-from linkwright.constraints.reactions import Reactions
 from linkwright.model.bodies import of_ground
 from linkwright.model.description import GROUND
 from linkwright.model.frames import full_inertia

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import outside
 from linkwright.closed.freedom import constraint_jacobian
-from linkwright.constraints.rounded import Poses, closing_mechanism
+from linkwright.constraints.nearest_mechanism import Poses, closing_mechanism
 from linkwright.errors import LinkwrightWarning
 from linkwright.model.bodies import body_states
 from linkwright.model.description import Description

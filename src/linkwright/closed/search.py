@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.closed.conditions import EXACT, Conditions, Residuals
-from linkwright.constraints.assembled import MISFIT
 from linkwright.constraints.least_squares import damped, least, split
+from linkwright.constraints.newton import MISFIT
 
 #: The largest residual that one step along the path takes away, and the most steps.
 PATH_STEP, PATH_STEPS = 0.2, 40

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints.equations import PARALLEL, Constraint, Equations, drawn_rows, record_numbers
-from linkwright.constraints.programs import Programs, named
-from linkwright.constraints.recorded import Layout
+from linkwright.constraints.kinematic_programs import Programs, named
+from linkwright.constraints.recording import Layout
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.cases import Cases
 from linkwright.model.description import GROUND, Description

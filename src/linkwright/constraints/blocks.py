@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
+from linkwright.constraints.body_rows import Space
 from linkwright.constraints.forms import Form, Frame, near
-from linkwright.constraints.space import Space
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import Block
 from linkwright.tape.build import record, trace

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints.freedom import independent_rows
-from linkwright.constraints.programs import Programs
+from linkwright.constraints.degrees_of_freedom import independent_rows
+from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.stages import Stages
 
 Ints = NDArray[np.int64]

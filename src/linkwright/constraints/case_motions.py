@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.constraints.assembly import Assembly, assemble
 from linkwright.constraints.batch import Batch, drawn_states, same_forms
-from linkwright.constraints.driver_laws import undefined
+from linkwright.constraints.counted_angles import undefined
 from linkwright.constraints.kinematics import Kinematics
-from linkwright.constraints.march import CaseMarch
-from linkwright.constraints.stops import Stop, tilts
+from linkwright.constraints.lane_march import CaseMarch
+from linkwright.constraints.termination_reasons import Stop, tilts
 from linkwright.errors import LinkwrightError
 from linkwright.model.bodies import drawn_at
 from linkwright.model.cases import Cases

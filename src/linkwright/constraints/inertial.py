@@ -13,16 +13,16 @@ import numpy as np
 
 from linkwright.constraints import blocks
 from linkwright.constraints.blocks import Pattern
-from linkwright.constraints.carried import Carried, Records
-from linkwright.constraints.central import CentralEquations
-from linkwright.constraints.central_layout import CentralLayout
-from linkwright.constraints.elements import Elements
+from linkwright.constraints.body_rows import Space
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.equations import by_form
 from linkwright.constraints.forms import Form
-from linkwright.constraints.recorded import Recording
+from linkwright.constraints.mass_layout import CentralLayout
+from linkwright.constraints.masses import CentralEquations
+from linkwright.constraints.recording import Recording
+from linkwright.constraints.rolled_elements import Elements
 from linkwright.constraints.scans import each, entry, row
-from linkwright.constraints.space import Space
+from linkwright.constraints.tree_bodies import Carried, Records
 from linkwright.model.elements import laws_of
 from linkwright.model.quantities import quantities
 from linkwright.spatial.algebra import Array

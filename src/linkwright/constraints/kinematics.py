@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.base.locks import cached_property
-from linkwright.constraints.assembled import Assembled, start_state
 from linkwright.constraints.assembly import assemble
 from linkwright.constraints.batch import Batch
-from linkwright.constraints.driver_laws import check_driver_laws, first_undefined
+from linkwright.constraints.counted_angles import check_driver_laws, first_undefined
+from linkwright.constraints.degrees_of_freedom import FreedomReport
+from linkwright.constraints.degrees_of_freedom import freedom as find_freedom
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Equations
-from linkwright.constraints.freedom import FreedomReport
-from linkwright.constraints.freedom import freedom as find_freedom
-from linkwright.constraints.march import March
-from linkwright.constraints.motion import Follower, State, Stepper
+from linkwright.constraints.kinematic_motion import Follower, State, Stepper
+from linkwright.constraints.kinematic_programs import Programs
+from linkwright.constraints.lane_march import March
+from linkwright.constraints.newton import Assembled, start_state
 from linkwright.constraints.pivoting import PivotingStepper
-from linkwright.constraints.programs import Programs
-from linkwright.constraints.recorded import Layout, newton
-from linkwright.constraints.stops import Stop, contradiction, explain, singular_start, tilted_axes
+from linkwright.constraints.recording import Layout, newton
+from linkwright.constraints.termination_reasons import Stop, contradiction, explain, singular_start, tilted_axes
 from linkwright.errors import ModelError
 from linkwright.model.description import Description
 from linkwright.model.system import LEAST_TOLERANCE, Freedom, System

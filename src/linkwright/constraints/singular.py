@@ -10,9 +10,9 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints import inertial
-from linkwright.constraints.central import CentralEquations
-from linkwright.constraints.central_layout import CentralLayout
 from linkwright.constraints.least_squares import GAPS
+from linkwright.constraints.mass_layout import CentralLayout
+from linkwright.constraints.masses import CentralEquations
 from linkwright.model.description import Description
 from linkwright.model.lengths import coordinate_units
 from linkwright.model.topology import span

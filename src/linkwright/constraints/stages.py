@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.recorded import Layout
+from linkwright.constraints.recording import Layout
 from linkwright.model.description import GROUND
 
 #: The most bodies that are tried together, and the most groups tried around one body.

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.equations import joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.kinematics import Kinematics
+from linkwright.constraints.newton import Assembled
 from linkwright.errors import AssemblyError
 from linkwright.model.bodies import body_states, drawn_at
 from linkwright.model.checks import listed

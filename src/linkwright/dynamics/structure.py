@@ -20,8 +20,8 @@ from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array
 
 if TYPE_CHECKING:
-    from linkwright.constraints.central_layout import CentralLayout
     from linkwright.constraints.equations import Constraint
+    from linkwright.constraints.mass_layout import CentralLayout
 
 
 class Structure:
@@ -78,8 +78,8 @@ class Structure:
     def drawn(self) -> NDArray[np.float64]:
         """The tree's coordinates where the bodies are drawn, as near as they come; neutral where they are not."""
         # For weight: constraint equations are only needed where there is a drawing.
-        from linkwright.constraints.assembled import start_state
         from linkwright.constraints.equations import Equations
+        from linkwright.constraints.newton import start_state
         from linkwright.constraints.tree_states import coordinates
 
         d, q = self.description, self.neutral()
@@ -112,7 +112,7 @@ class Structure:
     @cached_property
     def closings(self) -> tuple[Constraint, ...]:
         """What holds the bodies besides the tree's joints, in the order of the multipliers."""
-        from linkwright.constraints.closings import closings  # for weight: trees have none
+        from linkwright.constraints.loop_closures import closings  # for weight: trees have none
 
         return closings(self.description, self.topology) if self.closed else ()
 
@@ -145,15 +145,15 @@ class Structure:
     def masses(self) -> CentralLayout:
         """The bodies as free masses and all joints as constraints."""
         # For weight: only long mechanisms with loops or force elements have this form.
-        from linkwright.constraints.central import CentralEquations
-        from linkwright.constraints.central_layout import CentralLayout
+        from linkwright.constraints.mass_layout import CentralLayout
+        from linkwright.constraints.masses import CentralEquations
 
         return CentralLayout(CentralEquations(self.tree))
 
     @cached_property
     def assembled_masses(self) -> CentralLayout:
         """The same, with constraints that do not touch each other eliminated side by side."""
-        from linkwright.constraints.central_layout import CentralLayout  # for weight
+        from linkwright.constraints.mass_layout import CentralLayout  # for weight
 
         return CentralLayout(self.masses.equations, in_rounds=True)
 

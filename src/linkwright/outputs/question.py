@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
-from linkwright.constraints.motion import times_of
+from linkwright.constraints.kinematic_motion import times_of
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.description import Description
 from linkwright.model.system import AnalysisKind, System

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.constraints import forms, relative
-from linkwright.constraints.closings import by_follower
 from linkwright.constraints.equations import Constraint
-from linkwright.constraints.forms import Form
+from linkwright.constraints.forms import Form, coordinate, drift, equations, jacobian
+from linkwright.constraints.loop_closures import by_follower
 from linkwright.model.element_steps import pose_coordinate
 from linkwright.model.expression import Expression
 from linkwright.recursions.closure import Handle, Pair, Place, joint_pair, loop_link, pair, rooted
@@ -123,7 +122,7 @@ def _refuse_open(
     if c.source.joints:
         gap = traversal.tree.description.kind_of(c.source.joints[0]).gap(frames.r, frames.p / size)
     else:
-        gap = relative.equations(c.form, frames.r, frames.p, numbers, turned, 0.0)
+        gap = equations(c.form, frames.r, frames.p, numbers, turned, 0.0)
         gap = gap / np.where(c.form.lengths, size, 1.0)
     if np.abs(gap).max(initial=0.0) > OPEN:
         raise OpenLoop(c)
@@ -134,9 +133,9 @@ def _of_pair(
 ) -> Hold:
     """The equations of a form between two frames; `law` is its value, rate and second rate."""
     form_at = (form, frames.r, frames.p, numbers, turned, law[0])
-    phi, j = relative.equations(*form_at), relative.jacobian(*form_at)
+    phi, j = equations(*form_at), jacobian(*form_at)
     rate = j @ frames.w - law[1]
-    bias = j @ frames.bias - relative.drift(*form_at, frames.w) + law[2]
+    bias = j @ frames.bias - drift(*form_at, frames.w) + law[2]
     return Hold(phi, rate, bias, ((frames.second, j.T), (frames.first, -j.T)))
 
 
@@ -174,7 +173,7 @@ def _gear(traversal: Unrolled, c: Constraint, around: Surroundings, positions: M
 
 def _measure(traversal: Unrolled, joint: int, around: Surroundings, near: Any) -> Hold:
     """How far the coordinate of a joint that is not in the tree is ahead of a value near to it."""
-    form = forms.coordinate(traversal.tree.description.kind_of(joint).name, 0)
+    form = coordinate(traversal.tree.description.kind_of(joint).name, 0)
     return _of_pair(form, joint_pair(traversal, joint, around.free), (), (), (near, 0.0, 0.0))
 
 

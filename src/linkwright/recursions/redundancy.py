@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.assembled import MISFIT
 from linkwright.constraints.least_squares import GAPS
+from linkwright.constraints.newton import MISFIT
 from linkwright.spatial.algebra import Array
 
 #: Φ (S, m) and G (S, m, nv) of positions (S, n): equations by their scales, rates by their units, so that all of them

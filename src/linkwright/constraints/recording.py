@@ -16,12 +16,12 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints import blocks
 from linkwright.constraints.blocks import Pattern
+from linkwright.constraints.body_rows import Space
 from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination
 from linkwright.constraints.equations import Equations, by_form
 from linkwright.constraints.forms import Form
-from linkwright.constraints.pieces import Incidence
 from linkwright.constraints.scans import each, entry, row
-from linkwright.constraints.space import Space
+from linkwright.constraints.split_elimination import Incidence
 from linkwright.model.description import GROUND, Description
 from linkwright.model.system import System
 from linkwright.spatial.algebra import Array, dot

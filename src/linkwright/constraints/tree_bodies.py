@@ -15,9 +15,9 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints.blocks import Pattern
-from linkwright.constraints.central import Masses, clean
+from linkwright.constraints.body_rows import Space
+from linkwright.constraints.masses import Masses, clean
 from linkwright.constraints.scans import entry, row
-from linkwright.constraints.space import Space
 from linkwright.model.frames import snapped
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.tree import Tree

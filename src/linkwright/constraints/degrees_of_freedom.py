@@ -10,7 +10,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.text import first_few
 from linkwright.constraints.diagnosis import repeated_drivers
-from linkwright.constraints.programs import Programs
+from linkwright.constraints.kinematic_programs import Programs
 
 #: Up to so many entries of J the rank is found on the dense matrix, in the order of the file.
 DENSE = 400_000

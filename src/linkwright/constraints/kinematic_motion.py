@@ -15,10 +15,10 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import check_points
-from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.branch import Branch
-from linkwright.constraints.programs import Programs, Step
-from linkwright.constraints.recorded import ITERATIONS, shift_between, state_rates
+from linkwright.constraints.kinematic_programs import Programs, Step
+from linkwright.constraints.newton import Assembled
+from linkwright.constraints.recording import ITERATIONS, shift_between, state_rates
 from linkwright.spatial.rotation import quaternion_product
 
 #: How far velocities may differ from what the accelerations make of them, as a part of the speed.

@@ -12,9 +12,9 @@ from itertools import repeat
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.counting import counted_angles
+from linkwright.constraints.counted_angles import counted_angles
 from linkwright.constraints.equations import Constraint
-from linkwright.constraints.programs import Programs
+from linkwright.constraints.kinematic_programs import Programs
 from linkwright.model.description import GROUND
 from linkwright.spatial.rotation import euler_parameters_matrix
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from linkwright.base.locks import cached_property
 from linkwright.constraints.blocks import Pattern
-from linkwright.constraints.carried import patterns
-from linkwright.constraints.central import CentralEquations
 from linkwright.constraints.equations import by_form
-from linkwright.constraints.recorded import Alike, Layout
+from linkwright.constraints.masses import CentralEquations
+from linkwright.constraints.recording import Alike, Layout
+from linkwright.constraints.tree_bodies import patterns
 
 
 class CentralLayout(Layout):

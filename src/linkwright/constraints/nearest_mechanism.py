@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints import forms, relative
-from linkwright.constraints.assembled import MISFIT
+from linkwright.constraints.forms import SCREW_BY_SHIFT, Form, at_many, joint
 from linkwright.constraints.least_squares import GAPS
+from linkwright.constraints.newton import MISFIT
 from linkwright.model.description import Description
 from linkwright.spatial.rotation import exponential, quaternion_matrix
 
@@ -101,7 +101,7 @@ class Geometry:
         for form, members in self.groups:
             pitch = self.d.pitch[[self.joints[k] for k in members]] / self.size
             numbers = pitch[:, None][:, : form.numbers]
-            value, jacobian = relative.at_many(form, pose.r[members], pose.p[members], numbers)
+            value, jacobian = at_many(form, pose.r[members], pose.p[members], numbers)
             for k, member in enumerate(members):
                 rows = slice(end, end := end + form.size)
                 phi[rows] = value[k]
@@ -273,8 +273,8 @@ def _singular(geometry: Geometry, x: Position, rounds: int = 10) -> Position | N
     return x if rounds == 1 else None
 
 
-def _form(kind: str) -> forms.Form:
-    return forms.SCREW_BY_SHIFT if kind == "screw" else forms.joint(kind)
+def _form(kind: str) -> Form:
+    return SCREW_BY_SHIFT if kind == "screw" else joint(kind)
 
 
 def _skew(p: Floats) -> Floats:

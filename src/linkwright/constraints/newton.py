@@ -10,11 +10,11 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints.batch import Batch
-from linkwright.constraints.counting import counted_angles
+from linkwright.constraints.counted_angles import counted_angles
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Constraint, Equations
-from linkwright.constraints.programs import Programs
-from linkwright.constraints.recorded import moved
+from linkwright.constraints.kinematic_programs import Programs
+from linkwright.constraints.recording import moved
 from linkwright.spatial.rotation import euler_parameters
 
 ITERATIONS = 200

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.assembled import Assembled, damped_newton_of_one, misses
 from linkwright.constraints.batch import Batch, about_axis, axis_sines
 from linkwright.constraints.diagnosis import Relaxation
 from linkwright.constraints.equations import Constraint, Equations
-from linkwright.constraints.motion import State, Stepper
-from linkwright.constraints.programs import Programs, Step
-from linkwright.constraints.recorded import moved
+from linkwright.constraints.kinematic_motion import State, Stepper
+from linkwright.constraints.kinematic_programs import Programs, Step
+from linkwright.constraints.newton import Assembled, damped_newton_of_one, misses
+from linkwright.constraints.recording import moved
 from linkwright.constraints.stages import Stage, Stages, unit_rows
 
 Flags = NDArray[np.bool_]

@@ -10,7 +10,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints.elimination import Solver
-from linkwright.constraints.recorded import (
+from linkwright.constraints.recording import (
     INTEGRATED,
     ITERATIONS,
     ROUNDS,

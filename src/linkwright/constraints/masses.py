@@ -12,10 +12,10 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints import blocks, forms
-from linkwright.constraints.closings import by_follower, closing_constraints
+from linkwright.constraints.body_rows import PLANAR, SPATIAL, facing, plane
 from linkwright.constraints.equations import Constraint, Equations, Source, by_form
 from linkwright.constraints.forms import Form
-from linkwright.constraints.space import PLANAR, SPATIAL, facing, plane
+from linkwright.constraints.loop_closures import by_follower, closing_constraints
 from linkwright.errors import ModelError
 from linkwright.model.description import GROUND, Description
 from linkwright.model.frames import full_inertia, snapped

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.constraints.laws import LawRunner
-from linkwright.constraints.space import CentralFrame
+from linkwright.constraints.body_rows import CentralFrame
+from linkwright.constraints.rolled_laws import LawRunner
 from linkwright.model.element_steps import Evaluate, LoopCoordinate, actions, loop_coordinate, measuring, shifted
 from linkwright.model.elements import JointForce
 from linkwright.model.joint_kinds import JointKind

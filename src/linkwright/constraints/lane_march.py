@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints.assembled import Assembled
 from linkwright.constraints.batch import Batch
 from linkwright.constraints.branch import Branch
-from linkwright.constraints.motion import Acceptance, State, Stepper
-from linkwright.constraints.programs import SUMMARY, Step
+from linkwright.constraints.kinematic_motion import Acceptance, State, Stepper
+from linkwright.constraints.kinematic_programs import SUMMARY, Step
+from linkwright.constraints.newton import Assembled
 
 #: The most steps of one call, and the most equations times steps: what a call takes must not be felt by a person
 #: who interrupts it, and steps after a bad one are lost.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.carried import Carried
+from linkwright.constraints.body_rows import CentralFrame
 from linkwright.constraints.equations import frame
-from linkwright.constraints.space import CentralFrame
+from linkwright.constraints.tree_bodies import Carried
 from linkwright.model.element_steps import Evaluate, Laws
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number
 from linkwright.model.quantities import Quantity
