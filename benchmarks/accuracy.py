@@ -16,10 +16,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 import linkwright as lw
+from linkwright.dynamics.closed.redundancy import Blocks, Redundancy
 from linkwright.dynamics.functions import FORWARD_METHODS
-from linkwright.recursions import articulated_body, assembly_loops
-from linkwright.recursions.redundancy import Blocks, Redundancy
-from linkwright.recursions.traversal import Unrolled
+from linkwright.dynamics.methods import articulated_body, assembly_loops
+from linkwright.dynamics.traversals.traversal import Unrolled
 
 
 def exact(mech: lw.Mechanism, *state: Any) -> Any:

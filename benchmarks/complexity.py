@@ -22,7 +22,7 @@ from rich.table import Table
 
 import linkwright as lw
 from linkwright.dynamics.functions import FORWARD_METHODS
-from linkwright.recursions.generic import generic_forward_dynamics, grouped
+from linkwright.dynamics.methods.operation_counts import generic_forward_dynamics, grouped
 from table import replace_section
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

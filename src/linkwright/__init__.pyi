@@ -6,6 +6,7 @@ from linkwright.analysis import analyse as analyse
 from linkwright.design.optimise import optimise as optimise
 from linkwright.design.sensitivity import sensitivities as sensitivities
 from linkwright.design.settings import Search as Search
+from linkwright.dynamics.methods.operation_counts import operation_counts as operation_counts
 from linkwright.exports.export import export as export
 from linkwright.kernels.cuda.device_arrays import gpu as gpu
 from linkwright.kernels.variant import set_threads as set_threads
@@ -20,7 +21,6 @@ from linkwright.mechanism import random_tree as random_tree
 from linkwright.mechanism import tree as tree
 from linkwright.model.expression import TIME as TIME
 from linkwright.outputs.question import AnalysisSettings as AnalysisSettings
-from linkwright.recursions.generic import operation_counts as operation_counts
 from linkwright.results.solution import Solution as Solution
 from linkwright.results.status import Counters as Counters
 from linkwright.results.status import Status as Status

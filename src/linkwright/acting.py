@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.closed.reactions import exerted
 from linkwright.dynamics.functions import Request
+from linkwright.dynamics.joint_reactions import exerted
 from linkwright.errors import LinkwrightError
 from linkwright.model.elements import JointForce, PointForce
 from linkwright.model.quantities import turns

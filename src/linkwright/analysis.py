@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from linkwright import acting
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
-from linkwright.closed.starting import at_initial_state
-from linkwright.closed.statics import NoEquilibrium
 from linkwright.constraints.kinematic_motion import times_of
 from linkwright.constraints.kinematics import Kinematics, Motion
 from linkwright.constraints.model_notes import remarks
 from linkwright.constraints.newton import EXACT
+from linkwright.dynamics.closed.initial_state import at_initial_state
+from linkwright.dynamics.equilibrium import NoEquilibrium
 from linkwright.errors import AssemblyError, LinkwrightError, ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.model.checks import listed

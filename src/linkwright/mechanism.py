@@ -18,19 +18,19 @@ from linkwright.base.checks import path_text, real_array, shown
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.answers import Answering
 from linkwright.dynamics.functions import ForwardMethod, Reference, Request
+from linkwright.dynamics.programs import Maker
 from linkwright.errors import KernelError, LinkwrightError, ModelError, ShapeError
 from linkwright.kernels.foreign import on_device
 from linkwright.model import builder
 from linkwright.model.description import Description
 from linkwright.model.merge import lock
 from linkwright.model.views import Body, DofReport, Joint
-from linkwright.programs import Maker
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.closed.auxiliary import Auxiliary
-    from linkwright.closed.linear import Linearised
-    from linkwright.closed.statics import Equilibrium
+    from linkwright.dynamics.closed.auxiliary import Auxiliary
+    from linkwright.dynamics.equilibrium import Equilibrium
+    from linkwright.dynamics.linear_model import Linearised
 
 
 class Mechanism(Answering):
@@ -87,7 +87,7 @@ class Mechanism(Answering):
 
         Without a guess it starts where the bodies are drawn. Raises AssemblyError, which names what does not close.
         """
-        from linkwright.closed.consistent import assemble
+        from linkwright.dynamics.closed.consistent import assemble
 
         return assemble(self, q_guess, fixed, t)
 
@@ -96,7 +96,7 @@ class Mechanism(Answering):
 
         Near is meant for the bodies' places and turns, by their sizes; masses do not count.
         """
-        from linkwright.closed.consistent import project
+        from linkwright.dynamics.closed.consistent import project
 
         self._check("project", q=q, **({} if v is None else {"v": v}))
         return project(self, q, v, t)
@@ -117,7 +117,7 @@ class Mechanism(Answering):
 
         What is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
         """
-        from linkwright.closed.rounding import warned  # for weight
+        from linkwright.dynamics.closed.rounding import warned  # for weight
 
         state = warned(self.auxiliary.closing).auxiliary.initial_state(t)
         return state.q.copy(), state.v.copy()
@@ -125,12 +125,12 @@ class Mechanism(Answering):
     @cached_property
     def auxiliary(self) -> Auxiliary:
         """The mechanisms and states that are derived from this one where loops are closed."""
-        from linkwright.closed.auxiliary import Auxiliary  # for weight
+        from linkwright.dynamics.closed.auxiliary import Auxiliary  # for weight
 
         return Auxiliary(self, None if self._source is None else self._source.auxiliary)
 
     def _placed(self, t: float) -> Description:
-        from linkwright.closed.starting import placed  # for weight
+        from linkwright.dynamics.closed.initial_state import placed  # for weight
 
         return placed(self, t)
 
@@ -183,7 +183,7 @@ class Mechanism(Answering):
             raise ModelError(text, element=self.name)
         if not self.closed:
             return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *applied, t=t, out=out)
-        from linkwright.closed.inverse import inverse_dynamics
+        from linkwright.dynamics.closed.closed_inverse import inverse_dynamics
 
         self._check("inverse_dynamics", q=q, v=v, a=a)
         tree = self._array(Request("tree_forces", "", wrenches is not None), q, v, a, *applied, t=t)
@@ -194,7 +194,7 @@ class Mechanism(Answering):
         self, q_guess: ArrayLike | None = None, *, tau: ArrayLike | None = None, t: float = 0.0
     ) -> Equilibrium:
         """A state of rest near a guess, the stable one where there is a choice: its `q`, and whether it is `stable`."""
-        from linkwright.closed.statics import equilibrium
+        from linkwright.dynamics.equilibrium import equilibrium
 
         guess = None if q_guess is None else real_array("q_guess", q_guess)
         force = None if tau is None else real_array("tau", tau)
@@ -204,8 +204,8 @@ class Mechanism(Answering):
         self, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, *, t: float = 0.0
     ) -> Linearised:
         """The linear model about one state: A, B and its natural motions, on the mechanism's own degrees of freedom."""
-        from linkwright.closed.consistent import one
-        from linkwright.closed.linear import linearise
+        from linkwright.dynamics.closed.consistent import one
+        from linkwright.dynamics.linear_model import linearise
 
         rates = np.zeros(self.nv) if v is None else one(v, self.nv, "v")
         force = np.zeros(self.nv) if tau is None else one(tau, self.nv, "tau")
@@ -233,7 +233,7 @@ class Mechanism(Answering):
         """
         if not self.closed:
             return self._array(Request("reactions"), q, v, tau, t=t)
-        from linkwright.closed.reactions import reactions
+        from linkwright.dynamics.joint_reactions import reactions
 
         self._check("reactions", q=q, v=v, tau=tau)
         named = {"q": q, "v": v, "tau": tau, "t": t}

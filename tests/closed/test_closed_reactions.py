@@ -7,8 +7,8 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, state
-from linkwright.closed.freedom import constraint_jacobian
-from linkwright.closed.reactions import exerted
+from linkwright.dynamics.closed.allowed_motions import constraint_jacobian
+from linkwright.dynamics.joint_reactions import exerted
 
 
 @pytest.mark.parametrize("name", ["four-bar", "driven four-bar", "rssr", "platform"])

@@ -10,7 +10,7 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import four_bar, platform
-from linkwright.closed.statics import NoEquilibrium, frozen
+from linkwright.dynamics.equilibrium import NoEquilibrium, frozen
 from linkwright.kernels import program_cache
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.elements import JointForce

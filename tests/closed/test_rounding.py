@@ -10,11 +10,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwright as lw
-from linkwright.closed import rounding
 from linkwright.constraints.batch import Batch
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.newton import damped_newton, start_state
 from linkwright.constraints.recording import moved
+from linkwright.dynamics.closed import rounding
 from linkwright.errors import LinkwrightWarning
 from linkwright.formats.mks.writer import write_mks
 

@@ -125,11 +125,11 @@ MAY = {
 #: answer that is compiled already needs no recursion.
 LAZY = {
     ("tape/program.py", "kernels"),
-    ("programs.py", "recipes"),
-    ("closed_recipes.py", "recipes"),
-    ("closed_derivatives.py", "recipes"),
-    ("programs.py", "constraints"),
-    ("programs.py", "recursions"),
+    ("dynamics/programs.py", "recipes"),
+    ("dynamics/closed/closed_recorders.py", "recipes"),
+    ("dynamics/closed/closed_recorders.py", "recipes"),
+    ("dynamics/programs.py", "constraints"),
+    ("dynamics/programs.py", "recursions"),
     ("mechanism.py", "closed"),
     *(
         (f"closed/{name}.py", "model")

@@ -11,9 +11,9 @@ from test_identities import MOVING, numbers, states, turned_round
 
 import linkwright as lw
 from linkwright.dynamics.functions import FORWARD_METHODS, FREE_BODY_METHODS, LOOP_METHODS
+from linkwright.dynamics.methods import METHODS
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.model.joint_kinds import KINDS
-from linkwright.recursions.methods import METHODS
 from robots import relative
 
 #: The others ask every link for an inertia of its own, and close loops.

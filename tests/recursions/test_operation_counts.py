@@ -9,13 +9,12 @@ import pytest
 
 import linkwright as lw
 from linkwright.dynamics.functions import FORWARD_METHODS
+from linkwright.dynamics.methods.operation_counts import GIVEN, generic_forward_dynamics
+from linkwright.dynamics.programs import Maker
+from linkwright.dynamics.traversals.traversal import Link, Unrolled
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism
 from linkwright.model.generators import random_tree
-from linkwright.programs import Maker
-from linkwright.recursions.generic import GIVEN, generic_forward_dynamics
-from linkwright.recursions.link import Link
-from linkwright.recursions.traversal import Unrolled
 from linkwright.spatial.algebra import Array
 
 #: Iwamura and Schiehlen, eqs 34, 35, 61, 62: coefficients of N², N, 1.

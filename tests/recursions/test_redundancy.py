@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.recursions.redundancy import Blocks
+from linkwright.dynamics.closed.redundancy import Blocks
 from redundant_linkages import bennett_rows, loop, sarrus, scissors
 
 

@@ -10,12 +10,12 @@ from test_identities import numbers, states
 
 import linkwright as lw
 from linkwright.dynamics.functions import Request
+from linkwright.dynamics.methods import METHODS
+from linkwright.dynamics.programs import Maker
+from linkwright.dynamics.traversals.buffers import Field, layout, slots
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.variant import _idle
 from linkwright.model.topology import span
-from linkwright.programs import Maker
-from linkwright.recursions.layout import Field, layout, slots
-from linkwright.recursions.methods import METHODS
 from robots import relative
 
 QUESTIONS = {

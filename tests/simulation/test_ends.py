@@ -7,7 +7,7 @@ import pytest
 from moving_models import SWUNG, double_pendulum, oscillator, out_of_reach
 
 import linkwright as lw
-from linkwright.programs import Kernels
+from linkwright.dynamics.programs import Kernels
 from linkwright.simulation import ends, engines
 from linkwright.simulation.rows import Rows
 

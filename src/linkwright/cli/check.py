@@ -98,8 +98,8 @@ def constrained(mechanism: Mechanism) -> bool:
 def _freedom(mechanism: Mechanism) -> list[str]:
     """How well the mechanism can be assembled, its undriven degrees of freedom, and what is redundant."""
 
-    from linkwright.closed.starting import placed
     from linkwright.constraints.kinematics import Kinematics
+    from linkwright.dynamics.closed.initial_state import placed
     from linkwright.model.system import System
 
     d = mechanism.description

@@ -15,9 +15,9 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.closed.conditions import Conditions
 from linkwright.design.recorded import Recorded
 from linkwright.design.rows import Evaluator, second_derivatives
+from linkwright.dynamics.closed.initial_conditions import Conditions
 from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.checks import parameters_used

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.base.locks import cached_property
-from linkwright.closed_recipes import holds_of, moving
+from linkwright.dynamics import body_quantities as coordinates
+from linkwright.dynamics.closed.closed_recorders import holds_of, moving
 from linkwright.dynamics.context import Question
 from linkwright.dynamics.functions import Request
 from linkwright.kernels.kernel import Kernel
 from linkwright.outputs.quantities import Measure
-from linkwright.recursions import coordinates
 from linkwright.spatial.algebra import Array, dot
 from linkwright.tape.build import record
 from linkwright.tape.program import Program

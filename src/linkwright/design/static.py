@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.closed.statics import NoEquilibrium, frozen
 from linkwright.design.recorded import Recorded
 from linkwright.design.rows import Evaluator, Undefined, differentiated
+from linkwright.dynamics.equilibrium import NoEquilibrium, frozen
 from linkwright.errors import AssemblyError
 from linkwright.kernels.kernel import Kernel
 from linkwright.outputs.derivatives import Rows, Series

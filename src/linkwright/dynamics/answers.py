@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.described import Described
+from linkwright.dynamics.described import Described
 from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
+from linkwright.dynamics.programs import Kernels, Maker
 from linkwright.errors import NameNotFound
 from linkwright.kernels.callpath import shortcut
-from linkwright.programs import Kernels, Maker
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import has_scalars
 

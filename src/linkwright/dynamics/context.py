@@ -12,12 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from linkwright.base.locks import cached_property
+from linkwright.dynamics.element_forces import Elements
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.requests import RequestRules
-from linkwright.recursions.elements import Elements
-from linkwright.recursions.levels import RolledSheet, Sheet, UnrolledSheet
-from linkwright.recursions.rolled import Rolled
-from linkwright.recursions.traversal import Traversal, Unrolled
+from linkwright.dynamics.traversals.rolled import Rolled
+from linkwright.dynamics.traversals.sheets import RolledSheet, Sheet, UnrolledSheet
+from linkwright.dynamics.traversals.traversal import Traversal, Unrolled
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import ProgramBuilder, Ref
 

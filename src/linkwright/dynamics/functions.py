@@ -106,7 +106,7 @@ class Recorder:
 
     @property
     def function(self) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(import_module("linkwright.recipes"), self.name)
+        function: Callable[..., Any] = getattr(import_module("linkwright.dynamics.recorders"), self.name)
         return function
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from linkwright.constraints import inertial
+from linkwright.dynamics.closed.loop_constraints import OpenLoop
 from linkwright.dynamics.context import Question, RolledQuestion
 from linkwright.dynamics.functions import FUNCTIONS, Request
+from linkwright.dynamics.inertia_checks import undetermined
+from linkwright.dynamics.methods.factor import ZeroPivot
 from linkwright.dynamics.requests import RequestRules
+from linkwright.dynamics.traversals.traversal import SingularLink
 from linkwright.errors import ModelError
-from linkwright.recursions.determined import undetermined
-from linkwright.recursions.factor import ZeroPivot
-from linkwright.recursions.holds import OpenLoop
-from linkwright.recursions.traversal import SingularLink
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import spoiled_together, with_every_input
 from linkwright.tape.build import ProgramBuilder, trace

@@ -28,7 +28,7 @@ from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.kernels.cache import stored_arrays
 
 if TYPE_CHECKING:
-    from linkwright.recursions.redundancy import Redundancy
+    from linkwright.dynamics.closed.redundancy import Redundancy
 
 UNROLL = Method.unrolls  # links up to which a recursion is unrolled
 FEW_RATES = 12  # of closed mechanisms whose derivatives compile in seconds
@@ -179,7 +179,7 @@ class RequestRules(Structure):
         needed = METHODS[request.method].whole_inertias
         if needed == "never" or (needed == "with loops" and not self.closed):
             return
-        from linkwright.recursions.determined import without_whole_inertia  # for weight: code in a cache needs none
+        from linkwright.dynamics.inertia_checks import without_whole_inertia  # for weight: code in a cache needs none
 
         position = without_whole_inertia(self.tree, self.regular, request.free)
         if position is not None:
@@ -192,10 +192,10 @@ class RequestRules(Structure):
     def redundancy(self) -> Redundancy:
         """Which of the equations of a closed mechanism repeat others."""
         # For weight: trees have no loop constraints, and a cache has the numbers of most mechanisms.
-        from linkwright.recursions.redundancy import Redundancy
+        from linkwright.dynamics.closed.redundancy import Redundancy
 
         def arrays() -> list[Floats]:
-            from linkwright.closed_recipes import redundancy_of  # for weight
+            from linkwright.dynamics.closed.closed_recorders import redundancy_of  # for weight
 
             return redundancy_of(self).arrays()
 
@@ -212,6 +212,8 @@ class RequestRules(Structure):
         """Whether a joint has no inertia along its freedom, and loops, rods or drivers determine its motion instead."""
         if not self.closed or self.regular.all():
             return False
-        from linkwright.closed_recipes import determined_by_constraints  # for weight: most bodies are regular
+        from linkwright.dynamics.closed.closed_recorders import (
+            determined_by_constraints,  # for weight: most bodies are regular
+        )
 
         return determined_by_constraints(self)

@@ -169,7 +169,7 @@ class Structure:
     @cached_property
     def determined(self) -> bool:
         """Whether forces determine the acceleration of every joint of the spanning tree."""
-        from linkwright.recursions.determined import undetermined  # for weight: most bodies are regular
+        from linkwright.dynamics.inertia_checks import undetermined  # for weight: most bodies are regular
 
         return bool(self.regular.all()) or undetermined(self.tree) is None
 

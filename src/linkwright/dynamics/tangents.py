@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from linkwright.dynamics.body_quantities import rate
 from linkwright.dynamics.context import Question
-from linkwright.recursions import coordinates
 from linkwright.spatial.algebra import Array, is_zero
 from linkwright.tape.build import trace
 from linkwright.tape.derivative_blocks import Directions, push_forward
@@ -26,7 +26,7 @@ def state_derivatives(question: Question, function: Callable[..., Array], inputs
     one = recorder.constant(1.0)
     tangents: list[Directions] = [{} for _ in flat]
     for k in range(nv):
-        for i, entry in enumerate(coordinates.rate(question.traversal(v=np.eye(nv)[k]))):
+        for i, entry in enumerate(rate(question.traversal(v=np.eye(nv)[k]))):
             if not is_zero(entry):
                 tangents[i][k] = recorder.lift(entry)
         tangents[len(q) + k][nv + k] = one

@@ -15,8 +15,8 @@ from linkwright.simulation.tableaux import Tableau
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
+    from linkwright.dynamics.programs import Maker
     from linkwright.mechanism import Mechanism
-    from linkwright.programs import Maker
     from linkwright.simulation.parts import Parts
 
 LANES = 8  # a batch of fewer states would run by other code, whose last bits may differ

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import FUNCTIONS, Request
-from linkwright.programs import Maker
+from linkwright.dynamics.programs import Maker
 from linkwright.simulation.composer import Composer
 from linkwright.simulation.control import CLOSED, ROUNDS
 from linkwright.simulation.tolerances import Entries, entries_of

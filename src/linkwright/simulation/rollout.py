@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import check_memory, empty, finite_number, positive_number, real_array, whole_number
 from linkwright.base.settings import takes_settings
-from linkwright.closed.rounding import warned
+from linkwright.dynamics.closed.rounding import warned
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.foreign import finite, library
 from linkwright.kernels.kernel import Kernel

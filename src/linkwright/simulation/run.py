@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.closed.rounding import unsure
+from linkwright.dynamics.closed.rounding import unsure
 from linkwright.errors import FormatError
 from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.status import Counters, Status

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.closed.rounding import warned
+from linkwright.dynamics.closed.rounding import warned
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
 from linkwright.model.cases import Cases
 from linkwright.outputs.language import output_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.closed.starting import at_initial_state
 from linkwright.constraints.case_motions import CaseKinematics
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.newton import start_state
 from linkwright.constraints.termination_reasons import Stop
+from linkwright.dynamics.closed.initial_state import at_initial_state
 from linkwright.errors import LinkwrightError
 from linkwright.model.cases import Cases
 from linkwright.outputs.motions import Motions

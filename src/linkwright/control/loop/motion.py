@@ -14,8 +14,8 @@ from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
+    from linkwright.dynamics.programs import Maker
     from linkwright.mechanism import Mechanism
-    from linkwright.programs import Maker
 
 
 @dataclass(frozen=True)

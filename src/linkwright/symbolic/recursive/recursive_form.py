@@ -13,9 +13,9 @@ import numpy as np
 
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import Request
+from linkwright.dynamics.programs import Maker
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.description import Description
-from linkwright.programs import Maker
 from linkwright.symbolic.formulas.formula import Role, Symbol
 from linkwright.symbolic.printing.code import Operations, counted
 from linkwright.symbolic.printing.listing import html_listing, latex_listing, markdown_listing, plain_listing

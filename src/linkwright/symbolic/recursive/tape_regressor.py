@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.dynamics.functions import Request
+from linkwright.dynamics.programs import Maker
 from linkwright.model.description import Description
 from linkwright.model.frames import snapped
 from linkwright.model.topology import Topology
 from linkwright.model.tree import Tree
-from linkwright.programs import Maker
 from linkwright.spatial.rotation import Turn
 from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, moving, weighing
 from linkwright.tape.block import Block, finish

@@ -1,0 +1,331 @@
+"""How the functions of closed mechanisms are recorded, and how accelerations change with q, v and tau.
+
+All of them solve the same system at one state, M x = f + Gᵀλ, G x = r: with the forces and γ for accelerations and
+multipliers, with f = 0 and r = −Φ or r = −(G v + Φ_t) for the least change, in the metric of M, that closes q or v.
+
+With a and λ known, R₁ = M a + h − tau − Gᵀλ and R₂ = G a − γ stay zero, so that for every change of q and v
+
+    M δa − Gᵀ δλ = −δR₁,   G δa = −δR₂   with a and λ held in δR,
+
+and only the residuals, which have no division in them, are differentiated on the tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from linkwright.base.arrays import Floats
+from linkwright.dynamics.body_quantities import integrate
+from linkwright.dynamics.closed import constraint_space
+from linkwright.dynamics.closed.constraint_space import gradient, responses, rows_of
+from linkwright.dynamics.closed.loop_constraints import Hold, Surroundings, holds, together
+from linkwright.dynamics.closed.redundancy import Blocks, Redundancy, redundancy
+from linkwright.dynamics.closed.semidefinite import Elimination, Limits, Scales
+from linkwright.dynamics.context import Question
+from linkwright.dynamics.functions import Request
+from linkwright.dynamics.inertia_checks import undetermined
+from linkwright.dynamics.methods import assembly_loops, newton_euler
+from linkwright.dynamics.methods.articulated_body import velocities
+from linkwright.dynamics.methods.factor import factorise
+from linkwright.dynamics.methods.mass_matrix import mass_matrix
+from linkwright.dynamics.requests import RequestRules
+from linkwright.dynamics.tangents import state_derivatives
+from linkwright.dynamics.traversals.traversal import Unrolled, add_to
+from linkwright.errors import ModelError
+from linkwright.spatial.algebra import Array, dot, is_zero
+from linkwright.spatial.definite import RANK_TOLERANCE
+from linkwright.tape.block import Block
+from linkwright.tape.build import trace
+from linkwright.tape.recorder import where
+
+#: The part of the largest singular value of G, and of a common inertia, that counts as none.
+NO_ANGLE, NO_INERTIA = 1e-8, 1e-9
+
+METHODS: dict[str, Callable[..., constraint_space.Closed]] = {
+    "articulated-body": constraint_space.articulated,
+    "virtual-work": constraint_space.by_virtual_work,
+    "assembly": assembly_loops.forward_dynamics,
+    "mass-matrix": constraint_space.by_mass_matrix,
+}
+
+
+def accelerations(question: Question) -> tuple[Array, list[Array]]:
+    """Joint accelerations and the multipliers of every hold."""
+    tau, wrenches = question.driven(), question.applied()
+    return _solve(question, lambda t: holds_of(question, t), question.gravity, wrenches, tau=tau)
+
+
+def closing(question: Question) -> tuple[Array, Array]:
+    """The least change of q, to first order, that makes Φ zero; and Φ."""
+    constraints = holds_of(question, moving(question, zero=("v",)))
+    dv, _ = _least(question, [hold.with_right(-hold.phi) for hold in constraints])
+    return dv, _joined([hold.phi for hold in constraints])
+
+
+def settling(question: Question) -> tuple[Array, Array]:
+    """The least change of v that makes G v + Φ_t zero; and that residual."""
+    constraints = holds_of(question, moving(question))
+    dv, _ = _least(question, [hold.with_right(-hold.rate) for hold in constraints])
+    return dv, _joined([hold.rate for hold in constraints])
+
+
+def constraint_forces(question: Question) -> Array:
+    """λ of all holds, one after another."""
+    return _joined(accelerations(question)[1])
+
+
+def wrenches_of(question: Question, multipliers: Sequence[Array]) -> dict[int, Array]:
+    """What the multipliers do to links, at the link frames in their axes."""
+    total: dict[int, Array] = {}
+    for hold, x in zip(holds_of(question, moving(question)), multipliers, strict=True):
+        for handle, columns in hold.ends:
+            if handle.position >= 0:
+                add_to(total, handle.position, handle.inward(columns @ x))
+    return total
+
+
+def resists(question: Question, alike: Question) -> bool:
+    """Whether M resists every motion that the holds allow, at a state of plain numbers.
+
+    `alike` asks the same of the mechanism with inertias everywhere: the measure of what counts as none.
+    """
+    t = moving(question)
+    g = np.asarray(np.concatenate([constraint_space.gradient(t, hold) for hold in holds_of(question, t)]), float)
+    g = g[np.linalg.norm(g, axis=1) > 0.0]
+    m, every = (np.asarray(mass_matrix(q.traversal()), float) for q in (question, alike))
+    # Rates in units in which the other mechanism's inertias are one: metres and radians count alike.
+    whitening = np.linalg.inv(np.linalg.cholesky(every))
+    _, sizes, directions = np.linalg.svd(g @ whitening.T)
+    free = directions[np.count_nonzero(sizes > NO_ANGLE * max(sizes, default=0.0)) :] @ whitening
+    return bool(np.all(np.linalg.eigvalsh(free @ m @ free.T) > NO_INERTIA)) if len(free) else True
+
+
+def determined_by_constraints(maker: RequestRules) -> bool:
+    """Whether forces alone do not determine every joint's acceleration, and with loops, rods and drivers they do.
+
+    M on the null space of G must be positive definite, as drawn or, since that may be a singular position, nearby.
+    """
+    d, tree = maker.description, maker.tree
+    if undetermined(tree) is None or not np.any(d.mass > 0.0):
+        return False
+    inertia = np.tile(np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]) * maker.size**2, (d.nb, 1))
+    alike = replace(d, mass=np.full(d.nb, float(d.mass.max())), inertia=inertia * float(d.mass.max()), bindings={})
+    rng, still = np.random.default_rng(0), np.zeros(tree.coordinates.nv)
+    for change in (still, rng.uniform(-0.1, 0.1, len(still))):
+        with np.errstate(invalid="ignore", divide="ignore"):  # in branches that `where` does not take
+            q = integrate(Unrolled(tree, {"q": maker.drawn, "dv": change}))
+            state = {"q": np.asarray(q, float), "v": still, "t": 0.0}
+            request = Request("settling")
+            if resists(Question(maker, request, state), Question(RequestRules(alike), request, state)):
+                return True
+    return False
+
+
+def _least(question: Question, constraints: list[Hold]) -> tuple[Array, list[Array]]:
+    return _solve(question, lambda t: constraints, np.zeros(3), False, zero=("v", "tau"))
+
+
+def _solve(
+    question: Question,
+    constraints: Callable[[Unrolled], list[Hold]],
+    gravity: Array,
+    wrenches: bool,
+    *,
+    zero: Sequence[str] = (),
+    **inputs: Any,
+) -> tuple[Array, list[Array]]:
+    name = "mass-matrix" if question.maker.coupled else question.request.method or "articulated-body"
+    traversal = question.traversal(zero=("a", *zero), **inputs)
+    blocks = blocks_of(question)
+    a, multipliers = METHODS[name](
+        traversal, gravity, lambda t: together(constraints(t), blocks.groups), blocks, wrenches=wrenches
+    )
+    return a, blocks.split(multipliers)
+
+
+def blocks_of(question: Question) -> Blocks:
+    """The blocks in which the equations of the mechanism's holds are eliminated."""
+    maker = question.maker
+    certain = not question.request.free or question.request.ranks_hold
+    return Blocks(maker.redundancy, [c.form.size for c in maker.closings], certain=certain)
+
+
+def holds_of(question: Question, traversal: Unrolled) -> list[Hold]:
+    """The mechanism's holds, at the state of a traversal that has terms and twists."""
+    maker, free = question.maker, question.parameters
+    around = Surroundings(lambda name: maker.tree.place(name, free), question.constants, free, maker.size)
+    return holds(traversal, maker.closings, around)
+
+
+def moving(question: Question, **inputs: Any) -> Unrolled:
+    """The links with their terms and twists."""
+    traversal = question.traversal(**inputs)
+    traversal.outward(velocities, {"w": np.zeros(6)})
+    return traversal
+
+
+def residuals_of(maker: RequestRules, free: Sequence[str] = ()) -> Callable[..., tuple[Array, Array]]:
+    """The function (q, t, values of free parameters) → Φ, G without units, to be recorded."""
+    request, units = Request("settling", free=tuple(free)), maker.rate_units
+
+    def residuals(q: Array, t: Any, *p: Array) -> tuple[Array, Array]:
+        inputs = {"q": q, "v": np.zeros_like(units), "t": t, **({"p": p[0]} if p else {})}
+        question = Question(maker, request, inputs)
+        traversal = moving(question)
+        holds = holds_of(question, traversal)
+        scales = [_scales(traversal, hold, units, maker.size) for hold in holds]
+        g = [gradient(traversal, hold) * units / s[:, None] for hold, s in zip(holds, scales, strict=True)]
+        return _joined([hold.phi / s for hold, s in zip(holds, scales, strict=True)]), _joined(g)
+
+    return residuals
+
+
+def redundancy_of(maker: RequestRules) -> Redundancy:
+    """What the constraint equations repeat of each other at positions around the drawing."""
+
+    def moved(q: Array, dv: Array) -> Array:
+        return integrate(Question(maker, Request("integrate"), {"q": q, "dv": dv}).traversal())
+
+    units = maker.rate_units
+    nq, nv = maker.tree.coordinates.nq, len(units)
+    equations, motion = trace(residuals_of(maker), [(nq,), ()])[0], trace(moved, [(nq,), (nv,)])[0]
+
+    def evaluate(q: Floats) -> tuple[Floats, Floats]:
+        values = _over(equations, np.concatenate([q, np.zeros((len(q), 1))], axis=1))
+        rows = values.shape[1] // (1 + nv)
+        return values[:, :rows], values[:, rows:].reshape(len(q), rows, nv)
+
+    def move(q: Floats, change: Floats) -> Floats:
+        return _over(motion, np.concatenate([q, change * units], axis=1))
+
+    return redundancy(evaluate, move, maker.drawn, maker.driven, nv)
+
+
+def _size(question: Question) -> Any:
+    """The mechanism's length, which grows with the distances between its joints where free parameters change these."""
+    maker, free = question.maker, question.parameters
+    d, tree = maker.description, maker.tree
+    origins = np.concatenate([d.pi, d.pj])
+    if not free or not origins.any() or not any(name in ("pi", "pj") for name, _ in d.bindings):
+        return maker.size
+    rows = [tree.row(name, j, free) for name in ("pi", "pj") for j in range(d.nj)]
+    return maker.size * np.sqrt(sum(dot(row, row) for row in rows) / float(np.sum(origins**2)))
+
+
+def regularity(
+    question: Question, traversal: Unrolled, holds: Sequence[Hold], g: Sequence[Array], blocks: Blocks
+) -> Any:
+    """How far the equations are from being dependent that are not at regular positions: about the square of the least
+    angle between one and the others, whatever the masses are."""
+    maker, size = question.maker, _size(question)
+    units = np.array([size if shift else 1.0 for shift in maker.tree.shifts[1]])
+    count = range(len(holds))
+    k = {(i, j): (g[i] * units**2) @ g[j].T for i in count for j in count if i <= j}
+    sizes = [_scales(traversal, hold, units, size) ** 2 for hold in holds]
+    limits = Limits(constraint_space.ROUNDING, RANK_TOLERANCE)
+    return Elimination(k, [Scales(x, x) for x in sizes], limits, blocks).least
+
+
+def _over(block: Block, inputs: Floats) -> Floats:
+    """A block's outputs (S, ·) for inputs (S, ·), by NumPy."""
+    with np.errstate(all="ignore"):
+        outputs = block.evaluate(list(inputs.T))
+    results = np.empty((len(inputs), len(outputs)))
+    for k, output in enumerate(outputs):
+        results[:, k] = output
+    return results
+
+
+def _scales(traversal: Unrolled, hold: Hold, units: Array, size: Any) -> Array:
+    """How fast each equation changes if its ends move by a unit, turns counted by 1 and shifts by the size."""
+    total: Array = np.zeros(hold.size)
+    for _, columns in hold.ends[:1]:
+        total = total + size**2 * np.sum(columns[:3] ** 2, axis=0) + np.sum(columns[3:] ** 2, axis=0)
+    x = traversal.coordinates
+    for d in hold.direct:
+        ratio = float(x.ratio[d.position])  # of a follower to the rate that it shares
+        total = total + (ratio * d.row * units[int(x.v_at[d.position]) + d.index]) ** 2
+    return np.array([1.0 if is_zero(x) else np.sqrt(x) for x in total])
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    return np.concatenate([np.asarray(part) for part in parts])
+
+
+MOST = 40  # rates up to which these are laid out
+#: Where the square of an angle between equations is less, a position is singular: rounding errors of derivatives are
+#: about 1e-16 over it.
+SINGULAR = 1e-8
+
+
+def derivatives(question: Question) -> tuple[Array, Array, Array]:
+    """∂a/∂q (tangent), ∂a/∂v and ∂a/∂tau."""
+    nv = question.maker.tree.coordinates.nv
+    if nv > MOST:
+        raise ModelError(
+            f"forward_dynamics_derivatives of closed mechanisms are laid out up to {MOST} rates; this one has {nv}: "
+            "use mech.linearise, or products with mech.program('forward_dynamics', form='unrolled').forward()"
+        )
+    a, parts = accelerations(question)
+    first, second = _changes(question, a, parts)
+    first = np.concatenate([first, -np.eye(nv)], axis=1)
+    second = np.concatenate([second, np.zeros((len(second), nv))], axis=1)
+    traversal = moving(question)
+    factor = factorise(mass_matrix(question.traversal()))
+    blocks = blocks_of(question)
+    holds = together(holds_of(question, traversal), blocks.groups)
+    g = [gradient(traversal, hold) for hold in holds]
+    response, factors = responses(traversal, holds, g, factor, blocks)
+    free = -np.stack([np.array(factor.solve(list(column))) for column in first.T], axis=1)
+    right = [-second[at] - rows @ free for at, rows in zip(blocks.rows, g, strict=True)]
+    multipliers = factors.solve(right)
+    change = sum((x.T @ y for x, y in zip(response, multipliers, strict=True)), free)
+    # Where equations are nearly dependent that elsewhere are not, rounding is all that is left of the answer.
+    with np.errstate(invalid="ignore"):
+        change = change * where(regularity(question, traversal, holds, g, blocks) <= SINGULAR, np.nan, 1.0)
+    return change[:, :nv], change[:, nv : 2 * nv], change[:, 2 * nv :]
+
+
+def _residual(question: Question, parts: Sequence[Array]) -> Array:
+    """R₁ + tau, then R₂, for the question's q, v and a."""
+    maker = question.maker
+    wrenches = question.applied(more=wrenches_of(question, parts).items())
+    traversal = question.traversal()
+    total = newton_euler.inverse_dynamics(traversal, question.gravity, wrenches=wrenches)
+    laws = question.joint_forces()
+    total = total if laws is None else total - laws
+    x = maker.tree.coordinates
+    less: list[Any] = list(total)
+    left: list[Array] = []
+    for hold, part in zip(holds_of(question, moving(question)), parts, strict=True):
+        residual = -hold.bias
+        for handle, columns in hold.ends:
+            row = traversal.rows[handle.position] if handle.position >= 0 else traversal.ground
+            residual = residual + columns.T @ handle.outward(row["b"])
+        for i, rows in rows_of(traversal, hold).items():
+            residual = residual + rows.T @ traversal.links[i].a
+            ratio = float(x.ratio[i])
+            for k, push in enumerate(rows @ part):
+                less[int(x.v_at[i]) + k] = less[int(x.v_at[i]) + k] - ratio * push
+        left.append(residual)
+    return np.concatenate([np.array(less), *left])
+
+
+def _changes(question: Question, a: Array, parts: Sequence[Array]) -> tuple[Array, Array]:
+    """δR₁ and δR₂ for unit changes of q (tangent), then of v: (nv, 2 nv) and (m, 2 nv)."""
+    maker, request = question.maker, question.request
+    ends = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+    state = {name: question.inputs[name] for name in maker.shapes(request)} | {"a": a}
+
+    def residual(*arrays: Array) -> Array:
+        moved = Question(maker, request, dict(zip(state, arrays[:-1], strict=True)))
+        return _residual(moved, [arrays[-1][i:j] for i, j in pairwise(ends)])
+
+    rows = state_derivatives(question, residual, {**state, "multipliers": np.concatenate(list(parts))})
+    nv = maker.tree.coordinates.nv
+    return rows[:nv], rows[nv:]

@@ -1,0 +1,268 @@
+r"""Forward dynamics with holds (loops, ties, drivers): their multipliers on top of the spanning tree's recursion.
+
+The wrenches of a hold's multipliers go inward as columns P of right-hand sides. With a tree joint's D = Sᵀ M̂ S,
+mobility E = D⁻¹ and L = D⁻¹ Sᵀ M̂ (articulated bodies), or L and E = L Φ T of `virtual_work`, which are the same,
+
+    u = Sᵀ P + (the joint's own row),   P' = P − Lᵀ u,   K_kl = Σ u_kᵀ E u_l = G_k M⁻¹ G_lᵀ,
+    r_k = bias_k − Σ (P_kᵀ β + u_kᵀ a⁰) − (what reaches ground)ᵀ (the acceleration of ground),   K λ = r
+
+sums over links, a⁰ a joint's acceleration with its parent held. K is semidefinite: planar loops repeat their
+constraints. Its blocks are eliminated one hold at a time by generalised inverses, and E Σ u_k λ_k adds to each joint's
+a, which is unique where λ is not. Trees whose joints share coordinates take G and M as matrices instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwright.constraints.least_squares import GAPS
+from linkwright.dynamics.closed.loop_constraints import Hold
+from linkwright.dynamics.closed.redundancy import Blocks
+from linkwright.dynamics.closed.semidefinite import Elimination, Limits, Scales
+from linkwright.dynamics.methods import articulated_body, newton_euler, virtual_work
+from linkwright.dynamics.methods.factor import Factor, factorise
+from linkwright.dynamics.methods.mass_matrix import driving, of_configurations
+from linkwright.dynamics.traversals.traversal import Unrolled, add_to
+from linkwright.model.tree import record_slices
+from linkwright.spatial.algebra import Array, is_zero, ldl_solve
+from linkwright.spatial.definite import RANK_TOLERANCE
+from linkwright.tape.recorder import maximum, minimum
+
+#: K's diagonal is a sum of squares: below this part of the ends' mobility (1e-20 with the rank tolerance) it is
+#: rounding alone.
+NOISE = 1e-10
+#: Equations that repeat each other where loops are closed do not quite where these are open by some part of the
+#: mechanism's size: a pivot below the square of so many times that part counts as zero, but none above the second. Of
+#: equations that are independent at regular positions, those are zero that are lost in rounding or in that part.
+OPEN, MOST, ROUNDING = 10.0, 1e-4, 1e-14
+Closed = tuple[Array, list[Array]]  # joint accelerations, and the multipliers of each hold
+Holds = Callable[[Unrolled], list[Hold]]
+
+
+def articulated(traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False) -> Closed:
+    """By articulated bodies; `holds` are asked for when the links' terms and twists are known."""
+    ground = newton_euler.ground_acceleration(gravity)
+    articulated_body.eliminate(traversal, articulated_body.articulate, wrenches=wrenches)
+
+    def joint(i: int) -> Joint:
+        row, nv = traversal.rows[i], traversal.links[i].kind.nv
+        lower, pivots = articulated_body.unpack_lower(row["lower"], nv), list(row["pivots"])
+        solved = [ldl_solve(lower, pivots, column) for column in (*row["us"], *np.eye(nv), row["u"])]
+        gain, e = np.stack(solved[:6], axis=1), np.stack(solved[6:-1], axis=1)
+        return Joint(gain, e, solved[-1] - gain @ row["beta"])
+
+    space = Space(traversal, holds(traversal), blocks, ground, joint)
+    for i, force in space.forces().items():
+        traversal.rows[i]["u"] = traversal.rows[i]["u"] + force
+    traversal.outward(articulated_body.accelerations, {"b": ground})
+    return traversal.joint_vector("acceleration"), space.multipliers
+
+
+def by_virtual_work(
+    traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False
+) -> Closed:
+    """By the joints' constraint forces."""
+    ground = newton_euler.ground_acceleration(gravity)
+    articulated_body.eliminate(traversal, virtual_work.eliminate, wrenches=wrenches)
+
+    def joint(i: int) -> Joint:
+        row = traversal.rows[i]
+        e = row["l"] @ row["phi"] @ traversal.links[i].dual(row["terms"])
+        return Joint(row["l"], e, row["l"] @ (row["free"] - row["beta"]))
+
+    space = Space(traversal, holds(traversal), blocks, ground, joint)
+    for i, force in space.forces().items():
+        traversal.rows[i]["push"] = space.joints[i].e @ force
+    traversal.outward(virtual_work.accelerations, {"b": ground})
+    return traversal.joint_vector("acceleration"), space.multipliers
+
+
+@dataclass(frozen=True)
+class Joint:
+    """L, E and a⁰ of a tree joint."""
+
+    gain: Array
+    e: Array
+    acceleration: Array
+
+
+@dataclass(frozen=True)
+class Columns:
+    """One hold's equations: u by position, and r."""
+
+    u: Mapping[int, Array]
+    right: Array
+
+
+class Space:
+    """The constraint space of a tree: K and r of its holds, solved."""
+
+    def __init__(
+        self, traversal: Unrolled, holds: Sequence[Hold], blocks: Blocks, ground: Array, joint: Callable[[int], Joint]
+    ) -> None:
+        self.traversal, self.ground = traversal, ground
+        self.joints: dict[int, Joint] = {}
+        for i in sorted({i for hold in holds for i in _carrying(traversal, hold)}):
+            if traversal.links[i].kind.nv:
+                self.joints[i] = joint(i)
+        self.columns = [self._columns(hold) for hold in holds]
+        k: dict[tuple[int, int], Array] = {}
+        for a, one in enumerate(self.columns):
+            for b in range(a, len(holds)):
+                terms = self._block(one, self.columns[b])
+                if terms:
+                    k[a, b] = sum(terms[1:], terms[0])
+        self.multipliers = elimination(traversal, holds, k, blocks).solve([c.right for c in self.columns])
+
+    def _columns(self, hold: Hold) -> Columns:
+        """Take a hold's wrenches inward."""
+        traversal, m = self.traversal, hold.size
+        p: dict[int, Array] = {}
+        for handle, columns in hold.ends:
+            add_to(p, handle.position, handle.inward_columns(columns))
+        direct = rows_of(traversal, hold)
+        u: dict[int, Array] = {}
+        right = hold.bias
+        for i in _carrying(traversal, hold):
+            link, row = traversal.links[i], traversal.rows[i]
+            terms, passed = row["terms"], p.get(i)
+            if passed is not None:
+                right = right - passed.T @ row["beta"]
+            if link.kind.nv:
+                along = np.zeros((link.kind.nv, m)) if passed is None else link.subspace(terms).T @ passed
+                u[i] = along + direct[i] if i in direct else along
+                right = right - u[i].T @ self.joints[i].acceleration
+                less = self.joints[i].gain.T @ u[i]
+                passed = -less if passed is None else passed - less
+            if passed is not None:
+                add_to(p, traversal.parent[i], link.transform(terms).inward_columns(passed))
+        return Columns(u, right - p[-1].T @ self.ground if -1 in p else right)
+
+    def _block(self, one: Columns, other: Columns) -> list[Array]:
+        """The terms of a block of K; none where the two have no link in common."""
+        return [one.u[i].T @ self.joints[i].e @ other.u[i] for i in sorted(one.u.keys() & other.u.keys())]
+
+    def forces(self) -> dict[int, Array]:
+        """Σ u λ at each joint."""
+        forces: dict[int, Array] = {}
+        for columns, x in zip(self.columns, self.multipliers, strict=True):
+            for i, u in columns.u.items():
+                add_to(forces, i, u @ x)
+        return forces
+
+
+def by_mass_matrix(
+    traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False
+) -> Closed:
+    """By M, G and K = G M⁻¹ Gᵀ as matrices; the traversal's a is zero. Joints may share coordinates."""
+    newton_euler.joint_forces(traversal, gravity, wrenches=wrenches)
+    factor = factorise(of_configurations(traversal))
+    traversal.outward(driving, {})
+    free = np.array(factor.solve(list(traversal.joint_vector("driving"))))
+    constraints = holds(traversal)
+    g = [gradient(traversal, hold) for hold in constraints]
+    response, factors = responses(traversal, constraints, g, factor, blocks)
+    right = []
+    for hold, rows in zip(constraints, g, strict=True):
+        r = hold.bias - rows @ free
+        for handle, columns in hold.ends:
+            b = traversal.rows[handle.position]["b"] if handle.position >= 0 else traversal.ground["b"]
+            r = r - columns.T @ handle.outward(b)
+        right.append(r)
+    n = factors.solve(right)
+    return sum((rows.T @ x for rows, x in zip(response, n, strict=True)), free), n
+
+
+def responses(
+    traversal: Unrolled, holds: Sequence[Hold], g: Sequence[Array], factor: Factor, blocks: Blocks
+) -> tuple[list[Array], Elimination]:
+    """G M⁻¹ of each hold, by G and the factors of M, and K = G M⁻¹ Gᵀ of all of them eliminated."""
+    response = [np.array([factor.solve(list(row)) for row in rows]).reshape(rows.shape) for rows in g]
+    count = range(len(holds))
+    k = {(a, b): g[a] @ response[b].T for a in count for b in count if a <= b}
+    return response, elimination(traversal, holds, k, blocks)
+
+
+def gradient(traversal: Unrolled, hold: Hold) -> Array:
+    """G (m, nv) of one hold."""
+    x = traversal.coordinates
+    p: dict[int, Array] = {}
+    for handle, columns in hold.ends:
+        add_to(p, handle.position, handle.inward_columns(columns))
+    direct = rows_of(traversal, hold)
+    g: list[Any] = [np.zeros(hold.size)] * x.nv
+    for i in _carrying(traversal, hold):
+        link, terms = traversal.links[i], traversal.rows[i]["terms"]
+        shares = []
+        if i in p:
+            shares.append(link.subspace(terms).T @ p[i])
+            add_to(p, traversal.parent[i], link.transform(terms).inward_columns(p[i]))
+        shares += [direct[i]] if i in direct else []
+        ratio = float(x.ratio[i])
+        for k in range(link.kind.nv):
+            at = int(x.v_at[i]) + k
+            g[at] = sum((ratio * share[k] for share in shares), g[at])
+    return np.stack(g, axis=1) if g else np.zeros((hold.size, 0))
+
+
+def elimination(
+    traversal: Unrolled, holds: Sequence[Hold], k: dict[tuple[int, int], Array], blocks: Blocks
+) -> Elimination:
+    """What solves K λ = r, by K's upper blocks."""
+    scales = []
+    for a, hold in enumerate(holds):
+        diagonal = np.diagonal(k[a, a]) if (a, a) in k else np.zeros(hold.size)
+        loose = _looseness(traversal, hold)
+        sizes = [x if is_zero(y) else y for x, y in zip(diagonal, loose, strict=True)]
+        scales.append(Scales(maximum(diagonal, NOISE * loose), np.array(sizes)))
+    return Elimination(k, scales, limits(holds, blocks), blocks)
+
+
+def limits(holds: Sequence[Hold], blocks: Blocks) -> Limits:
+    """Which pivots count as zero, where loops are open by what the holds miss."""
+    miss = sum(hold.miss for hold in holds)
+    rounded = min((GAPS * blocks.ranks.gap) ** 2, MOST)
+    beyond = maximum(max(RANK_TOLERANCE, rounded), minimum(OPEN**2 * miss, MOST))
+    regular = maximum(ROUNDING, minimum(miss, MOST)) if blocks.certain else beyond
+    return Limits(regular, beyond)
+
+
+def rows_of(traversal: Unrolled, hold: Hold) -> dict[int, Array]:
+    """What a hold asks of joints' own coordinates: (nv, m) by position."""
+    rows: dict[int, Array] = {}
+    for d in hold.direct:
+        unit = np.eye(traversal.links[d.position].kind.nv)[d.index]
+        add_to(rows, d.position, np.outer(unit, d.row))
+    return rows
+
+
+def _looseness(traversal: Unrolled, hold: Hold) -> Array:
+    """About how freely each equation would give way if its ends' bodies were free: a scale, of the model's numbers."""
+    total = np.zeros(hold.size)
+    for handle, columns in hold.ends:
+        if handle.position >= 0:
+            held = handle.inward_columns(columns)
+            total = total + (1.0 / _inertias(traversal, handle.position)) @ (held * held)
+    return total
+
+
+def _inertias(traversal: Unrolled, i: int) -> Array:
+    """Mass (three times) and moments of inertia of a link; the mechanism's largest where it has none."""
+    tree, at = traversal.tree, record_slices()
+    columns = [at["mass"].start] * 3 + list(range(at["inertia"].start, at["inertia"].start + 3))
+    inertias: Array = tree.rows(i)[columns]
+    if (inertias > 0.0).all():
+        return inertias
+    every = tree.rows(np.arange(tree.n))[:, columns].max(axis=0)
+    most = np.repeat([every[:3].max() or 1.0, every[3:].max() or 1.0], 3)
+    return np.where(inertias > 0.0, inertias, most)
+
+
+def _carrying(traversal: Unrolled, hold: Hold) -> list[int]:
+    """The links that a hold acts on and those that carry them, from the tips inward."""
+    ends = {handle.position for handle, _ in hold.ends} | {d.position for d in hold.direct}
+    return sorted({i for end in ends for i in traversal.tree.topology.path(end)}, reverse=True)

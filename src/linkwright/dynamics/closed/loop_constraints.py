@@ -1,0 +1,248 @@
+r"""The equations that hold a tree's links together, as recursions use them: Φ, its rates, wrenches per multiplier.
+
+A hold has m equations Φ(q, t) = 0 with Φ̇ = G v + Φ_t. Its multipliers λ push links by the wrenches (columns λ) at its
+ends, and joints by (row λ) along their own coordinates, so that Gᵀλ is what these do to the tree; and with θ̈ = ẇ of the
+links taken to its ends, G a = γ reads  Σ columnsᵀ θ̈ + Σ rowᵀ a = bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linkwright.constraints.equations import Constraint
+from linkwright.constraints.forms import Form, coordinate, drift, equations, jacobian
+from linkwright.constraints.loop_closures import by_follower
+from linkwright.dynamics.closed.frame_pairs import Handle, Pair, Place, joint_pair, loop_link, pair, rooted
+from linkwright.dynamics.traversals.traversal import Unrolled
+from linkwright.model.element_steps import pose_coordinate
+from linkwright.model.expression import Expression
+from linkwright.spatial.algebra import Array, dot, is_zero
+from linkwright.tape.build import record
+from linkwright.tape.scalar import is_recorded
+
+OPEN = 1e-8  # how far an equation between frames of one rigid body may be from zero (rad, or a part of its length)
+
+
+class OpenLoop(ValueError):
+    """What closes a loop of fixed joints, but not where its frames are."""
+
+    def __init__(self, closing: Constraint) -> None:
+        super().__init__(f"{closing} cannot be closed")
+        self.closing = closing
+
+
+@dataclass(frozen=True)
+class Direct:
+    """A joint's own coordinate in a hold's equations: its position, its number there, and a factor an equation."""
+
+    position: int
+    index: int
+    row: Array
+
+
+@dataclass(frozen=True)
+class Hold:
+    """One closing at a state."""
+
+    phi: Array
+    rate: Array  # G v + Φ_t
+    bias: Array
+    ends: tuple[tuple[Handle, Array], ...] = ()
+    direct: tuple[Direct, ...] = ()
+    miss: Any = 0.0  # the square of how far it is from closed, lengths as parts of the mechanism's size
+
+    @property
+    def size(self) -> int:
+        return len(self.phi)
+
+    def with_right(self, right: Array) -> Hold:
+        """The same, asking for other accelerations."""
+        return replace(self, bias=right)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What holds need to know besides the links: where frames are, names of laws, and recorded parameters."""
+
+    place: Callable[[str], Place]
+    names: Mapping[str, Any]  # parameters and TIME
+    free: Mapping[str, Any]
+    size: float  # a length that is typical for the mechanism
+
+
+def holds(traversal: Unrolled, closings: Sequence[Constraint], around: Surroundings) -> list[Hold]:
+    """All holds, for a traversal that has the links' `terms` and twists `w`."""
+    positions = {int(j): i for i, j in enumerate(traversal.tree.topology.joint)}
+    return [_hold(traversal, c, around, positions) for c in closings]
+
+
+def _hold(traversal: Unrolled, c: Constraint, around: Surroundings, positions: Mapping[int, int]) -> Hold:
+    law = law_rates(c.law, around.names) if c.law is not None else (0.0, 0.0, 0.0)
+    if c.group == "gear":
+        return _gear(traversal, c, around, positions)
+    if c.source.joints and c.source.joints[0] in positions:
+        return _coordinate(traversal, positions[c.source.joints[0]], c.source.index, law)
+    return _between(traversal, c, around, law)
+
+
+def _between(traversal: Unrolled, c: Constraint, around: Surroundings, law: tuple[Any, Any, Any]) -> Hold:
+    numbers: list[Any] = []
+    turned: list[Any] = []
+    if c.source.joints:
+        frames = joint_pair(traversal, c.source.joints[0], around.free)
+        if c.form.numbers:  # a screw
+            link = loop_link(traversal, c.source.joints[0], around.free)
+            numbers = [link.pitch]
+            turned = [pose_coordinate(link.kind, link.pitch, 0, frames.r, frames.p)]
+    else:
+        places = [around.place(name) for name in c.source.places]
+        frames = pair(traversal, *((-1, np.eye(3), np.zeros(3)), *places)[-2:])
+        if c.source.length is not None:
+            numbers = [c.source.length.evaluate(around.names)]
+    if frames.rigid and c.law is None and not is_recorded(frames.r, frames.p, np.array(numbers)):
+        _refuse_open(traversal, c, frames, numbers, turned, around.size)
+    hold = _of_pair(c.form, frames, numbers, turned, law)
+    return hold if c.law is not None else replace(hold, miss=_miss(hold, around.size))
+
+
+def _miss(hold: Hold, size: float) -> Any:
+    """Σ Φ², an equation counted by the mechanism's size if forces hold it."""
+    pushes = [any(not is_zero(x) for x in column[:3]) for column in hold.ends[0][1].T]
+    parts = [x / size if push else x for x, push in zip(hold.phi, pushes, strict=True)]
+    return dot(parts, parts) if parts else 0.0
+
+
+def _refuse_open(
+    traversal: Unrolled, c: Constraint, frames: Pair, numbers: list[Any], turned: list[Any], size: float
+) -> None:
+    if c.source.joints:
+        gap = traversal.tree.description.kind_of(c.source.joints[0]).gap(frames.r, frames.p / size)
+    else:
+        gap = equations(c.form, frames.r, frames.p, numbers, turned, 0.0)
+        gap = gap / np.where(c.form.lengths, size, 1.0)
+    if np.abs(gap).max(initial=0.0) > OPEN:
+        raise OpenLoop(c)
+
+
+def _of_pair(
+    form: Form, frames: Pair, numbers: Sequence[Any], turned: Sequence[Any], law: tuple[Any, Any, Any]
+) -> Hold:
+    """The equations of a form between two frames; `law` is its value, rate and second rate."""
+    form_at = (form, frames.r, frames.p, numbers, turned, law[0])
+    phi, j = equations(*form_at), jacobian(*form_at)
+    rate = j @ frames.w - law[1]
+    bias = j @ frames.bias - drift(*form_at, frames.w) + law[2]
+    return Hold(phi, rate, bias, ((frames.second, j.T), (frames.first, -j.T)))
+
+
+def _coordinate(traversal: Unrolled, position: int, index: int, law: tuple[Any, Any, Any]) -> Hold:
+    """A tree joint's coordinate as a law says."""
+    link = traversal.links[position]
+    phi, rate = link.q[index] - law[0], link.v[index] - law[1]
+    return Hold(np.array([phi]), np.array([rate]), np.array([law[2]]), (), (Direct(position, index, np.ones(1)),))
+
+
+def _gear(traversal: Unrolled, c: Constraint, around: Surroundings, positions: Mapping[int, int]) -> Hold:
+    """follower − ratio · leader − offset = 0. A tree joint's q counts its turns; what closes a loop is taken near to
+    what the other asks of it."""
+    follower, leader = c.source.joints
+    ratio, offset = c.source.gear
+    if leader in positions:
+        led = traversal.links[positions[leader]]
+        value, rate = ratio * led.q[0] + offset, ratio * led.v[0]
+        hold = _measure(traversal, follower, around, value)
+        return _added(hold, -rate, Direct(positions[leader], 0, np.array([-ratio])))
+    if follower in positions and ratio == 0.0:  # whatever the leader does
+        return _coordinate(traversal, positions[follower], 0, (offset, 0.0, 0.0))
+    if follower in positions:
+        link = traversal.links[positions[follower]]
+        hold = _scaled(_measure(traversal, leader, around, (link.q[0] - offset) / ratio), -ratio)
+        return _added(hold, link.v[0], Direct(positions[follower], 0, np.ones(1)))
+    if by_follower(traversal.tree.description, (follower, leader), ratio):
+        other = _measure(traversal, follower, around, 0.0)
+        hold = _scaled(_measure(traversal, leader, around, (other.phi[0] - offset) / ratio), -ratio)
+        return _sum(hold, other)
+    other = _measure(traversal, leader, around, 0.0)
+    hold = _measure(traversal, follower, around, ratio * other.phi[0] + offset)
+    return _sum(hold, _scaled(other, -ratio))
+
+
+def _measure(traversal: Unrolled, joint: int, around: Surroundings, near: Any) -> Hold:
+    """How far the coordinate of a joint that is not in the tree is ahead of a value near to it."""
+    form = coordinate(traversal.tree.description.kind_of(joint).name, 0)
+    return _of_pair(form, joint_pair(traversal, joint, around.free), (), (), (near, 0.0, 0.0))
+
+
+def _scaled(hold: Hold, factor: Any) -> Hold:
+    ends = tuple((handle, factor * columns) for handle, columns in hold.ends)
+    return Hold(factor * hold.phi, factor * hold.rate, factor * hold.bias, ends)
+
+
+def _added(hold: Hold, rate: Any, direct: Direct) -> Hold:
+    """With a tree joint's share, whose value the hold's Φ knows already."""
+    return replace(hold, rate=hold.rate + rate, direct=(direct,))
+
+
+def _sum(hold: Hold, other: Hold) -> Hold:
+    """With another's share, whose value the hold's Φ knows already."""
+    return replace(hold, rate=hold.rate + other.rate, bias=hold.bias + other.bias, ends=hold.ends + other.ends)
+
+
+def together(holds: Sequence[Hold], groups: Sequence[Sequence[int]]) -> list[Hold]:
+    """The holds of each group as one, their equations one after another."""
+    return [holds[group[0]] if len(group) == 1 else _joined([holds[k] for k in group]) for group in groups]
+
+
+def _joined(parts: Sequence[Hold]) -> Hold:
+    first = np.cumsum([0, *(hold.size for hold in parts)]).tolist()
+
+    def wide(columns: Array, k: int) -> Array:
+        """What one part's equations have, among those of all."""
+        before, after = first[k], first[-1] - first[k + 1]
+        left, right = (np.zeros((*columns.shape[:-1], n)) for n in (before, after))
+        return np.concatenate([left, columns, right], axis=-1)
+
+    return Hold(
+        np.concatenate([hold.phi for hold in parts]),
+        np.concatenate([hold.rate for hold in parts]),
+        np.concatenate([hold.bias for hold in parts]),
+        tuple((handle, wide(columns, k)) for k, hold in enumerate(parts) for handle, columns in hold.ends),
+        tuple(replace(d, row=wide(d.row, k)) for k, hold in enumerate(parts) for d in hold.direct),
+        sum(hold.miss for hold in parts),
+    )
+
+
+def law_rates(law: Expression, names: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """A law's value, rate and second rate in TIME."""
+    known = [name for name in sorted(law.names()) if name != "TIME"]
+    t, p = names["TIME"], np.array([names[name] for name in known] or [0.0])
+    if "TIME" not in law.names():
+        return law.evaluate(names), 0.0, 0.0
+
+    def value(t: Array, p: Array) -> Array:
+        return np.array([law.evaluate({**dict(zip(known, p, strict=False)), "TIME": t[0]}) + 0.0 * t[0]])
+
+    once = record(value, 1, len(p)).forward()
+    twice = once.forward()
+    at, one, none, still = np.array([t]), np.ones(1), np.zeros(1), np.zeros(len(p))
+    f, rate = once(at, p, one, still)
+    second = twice(at, p, one, still, one, still, none, still)[3]
+    return f[0], rate[0], second[0]
+
+
+def as_ends(traversal: Unrolled, hold: Hold) -> Hold:
+    """The same hold with joints' own shares as wrenches on their links: Tᵀ (θ̈ − C θ̈_λ − β) is a."""
+    ends, bias = list(hold.ends), hold.bias
+    for d in hold.direct:
+        link, row = traversal.links[d.position], traversal.rows[d.position]
+        along = link.dual(row["terms"])[:, d.index]
+        columns = np.outer(along, d.row)
+        up = rooted(traversal, Handle(traversal.parent[d.position]))
+        below = Handle(up.position, (*up.way, link.transform(row["terms"])))
+        ends += [(Handle(d.position), columns), (below, -columns)]
+        bias = bias + d.row * dot(along, row["beta"])
+    return replace(hold, bias=bias, ends=tuple(ends), direct=())

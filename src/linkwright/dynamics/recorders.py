@@ -1,0 +1,231 @@
+"""How the functions of a mechanism are recorded: which recursion, with what before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from linkwright.dynamics import body_quantities as coordinates
+from linkwright.dynamics import body_quantities as kinematics
+from linkwright.dynamics import dynamics_derivatives as derivatives
+from linkwright.dynamics import element_forces as gears
+from linkwright.dynamics.closed import closed_recorders as closed
+from linkwright.dynamics.closed import closed_recorders as closed_derivatives
+from linkwright.dynamics.context import Context, Question
+from linkwright.dynamics.functions import Request
+from linkwright.dynamics.inertia_checks import contraction
+from linkwright.dynamics.methods import METHODS, assembly, newton_euler
+from linkwright.dynamics.methods import mass_matrix as composite
+from linkwright.dynamics.methods.factor import Factor, factorise
+from linkwright.dynamics.recording import traced
+from linkwright.dynamics.requests import RequestRules
+from linkwright.dynamics.tangents import state_derivatives
+from linkwright.dynamics.traversals.rolled import rate_parents
+from linkwright.dynamics.traversals.traversal import SingularLink, Traversal, Unrolled
+from linkwright.errors import ModelError
+from linkwright.model.contraction import Contraction
+from linkwright.spatial.algebra import Array
+from linkwright.tape.block import with_every_input
+from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.program import ITEM, Each, Method, Program, Solve
+
+DENSE = 12  # rates up to which M⁻¹ is unrolled too
+
+
+def forward_dynamics(context: Context) -> Any:
+    maker, gravity = context.maker, context.gravity
+    if maker.closed and isinstance(context, Question):
+        return closed.accelerations(context)[0]
+    tau, wrenches = context.driven(), context.applied()
+    name = "mass-matrix" if maker.coupled else context.request.method
+    if name == "assembly":
+        return assembly.forward_dynamics(context.sheet(tau=tau), _contraction(maker), gravity, wrenches=wrenches)
+    return METHODS[name](context.traversal(tau=tau, zero=("a",)), gravity, wrenches=wrenches)
+
+
+def _contraction(maker: RequestRules) -> Contraction:
+    """The order in which the links of a tree are assembled."""
+    try:
+        return contraction(maker.tree)
+    except SingularLink as error:
+        name = maker.description.body_names[int(maker.topology.body[error.position])]
+        raise ModelError(
+            f"method='assembly' needs an inertia of {name!r} along its joint's freedom, since the tree branches below; "
+            "give it a mass and an inertia, or use method='articulated-body'",
+            element=name,
+        ) from None
+
+
+def inverse_dynamics(context: Context, zero: Sequence[str] = ()) -> Any:
+    wrenches = context.applied()
+    tau = newton_euler.inverse_dynamics(context.traversal(zero=zero), context.gravity, wrenches=wrenches)
+    forces = context.joint_forces()
+    return tau if forces is None else tau - forces
+
+
+def bias_forces(context: Context) -> Any:
+    return inverse_dynamics(context, zero=("a",))
+
+
+def gravity_forces(context: Context) -> Any:
+    return newton_euler.inverse_dynamics(context.traversal(zero=("v", "a")), context.gravity)
+
+
+def _in_frame(function: Callable[..., Any]) -> Callable[[Context], Any]:
+    """The recorder of a function of one frame, which takes the links that carry the frame."""
+
+    def record(context: Context) -> Any:
+        tree, r = context.maker.tree, context.request
+        position, *placement = tree.place(r.frame, context.parameters)
+        reference = (r.reference,) if r.reference else ()
+        return function(context.traversal(tree.topology.path(position)), position, *placement, *reference)
+
+    return record
+
+
+def _of_links(function: Callable[[Traversal], Any], *, massive: bool = False) -> Callable[[Context], Any]:
+    """The recorder of a recursion that needs nothing but the links, `massive` if it divides by the whole mass."""
+
+    def record(context: Context) -> Any:
+        if massive and not np.any(context.maker.description.mass > 0):
+            raise ModelError("no body has mass, so there is no centre of mass; give the bodies masses")
+        return function(context.traversal())
+
+    return record
+
+
+mass_matrix = _of_links(composite.mass_matrix)
+kinetic_energy = _of_links(kinematics.kinetic_energy)
+center_of_mass = _of_links(kinematics.center_of_mass, massive=True)
+momentum = _of_links(kinematics.momentum, massive=True)
+integrate = _of_links(coordinates.integrate)
+difference = _of_links(coordinates.difference)
+coordinate_rates = _of_links(coordinates.rate)
+pose, twist = _in_frame(kinematics.frame_pose), _in_frame(kinematics.frame_twist)
+jacobian = _in_frame(kinematics.frame_jacobian)
+constraint_forces, closing, velocity_projection = closed.constraint_forces, closed.closing, closed.settling
+closed_forward_derivatives = closed_derivatives.derivatives
+
+
+def potential_energy(context: Context) -> Any:
+    return kinematics.potential_energy(context.traversal(), context.gravity)
+
+
+def reactions(question: Question) -> Array:
+    """The wrench of each joint on its body, at the body frame in its axes; what gears exert is not in it."""
+    t, forces = _geared(question)
+    return np.stack([link.frame.inward(f) for link, f in zip(t.links, gears.without_gears(t, forces), strict=True)])
+
+
+def _geared(question: Question) -> tuple[Unrolled, list[Any]]:
+    """Newton's and Euler's equations of the links as tau moves them, and the forces of their gears."""
+    t = question.traversal(a=forward_dynamics(question))
+    newton_euler.joint_forces(t, question.gravity, wrenches=question.applied())
+    return t, gears.gear_forces(t, question.elements.tree_laws if question.maker.coupled else {})
+
+
+def gear_forces(question: Question) -> Array:
+    """The force of each gear on its follower's coordinate."""
+    return np.array(_geared(question)[1])
+
+
+def applied_forces(question: Question) -> tuple[Array, Array]:
+    """The wrenches of force elements on bodies, at their frames in their axes, and the forces of joint laws.
+
+    The latter are on each joint's own rates, as `Tree.own_rates` has them: followers and loops have theirs.
+    """
+    maker = question.maker
+    tree, joints = maker.tree, maker.topology.joint
+    wrenches = np.stack(question.inputs["wrench"]) if question.applied(loops=False) else np.zeros((tree.n, 6))
+    laws = {(int(joints[i]), k): law for (i, k), law in question.elements.tree_laws.items()}
+    laws |= question.elements.loop_laws
+    rates = [(j, k) for j, at in tree.own_rates.items() for k in range(at.stop - at.start)]
+    return wrenches, np.array([laws.get(rate, 0.0) for rate in rates])
+
+
+def inverse_dynamics_derivatives(question: Question) -> Any:
+    a = question.inputs["a"]
+    if question.maker.has_pair_derivatives:
+        return derivatives.inverse_dynamics_derivatives(question.traversal(), question.gravity, a)
+    return *_tape_derivatives(question, a), composite.mass_matrix(question.traversal())
+
+
+def _forward_derivative_parts(question: Question) -> tuple[Any, Factor, Any, Any]:
+    """M, its factors, ∂τ/∂q and ∂τ/∂v at the acceleration that tau causes."""
+    tau = question.inputs["tau"]
+    if question.maker.has_pair_derivatives:
+        return derivatives.forward_dynamics_parts(question.traversal(), question.gravity, tau)
+    m = composite.mass_matrix(question.traversal())
+    factor = factorise(m)
+    h = bias_forces(question)
+    a = factor.solve([tau[k] - h[k] for k in range(len(h))])
+    return m, factor, *_tape_derivatives(question, np.array(a))
+
+
+def _tape_derivatives(question: Question, a: Array) -> tuple[Array, Array]:
+    """∂τ/∂q (tangent) and ∂τ/∂v by tangents pushed through the recorded inverse dynamics.
+
+    For joints whose motion subspace turns with their coordinates, and for force elements.
+    """
+    maker, request = question.maker, replace(question.request, function="inverse_dynamics")
+    inputs = {name: {**question.inputs, "a": a}[name] for name in maker.shapes(request)}
+
+    def torques(*arrays: Array) -> Array:
+        return np.asarray(inverse_dynamics(Question(maker, request, dict(zip(inputs, arrays, strict=True)))))
+
+    rows = state_derivatives(question, torques, inputs)
+    nv = maker.tree.coordinates.nv
+    return rows[:, :nv], rows[:, nv:]
+
+
+def forward_dynamics_derivatives(maker: RequestRules, request: Request, shapes: dict[str, tuple[int, ...]]) -> Program:
+    """∂a/∂q, ∂a/∂v, ∂a/∂tau: one block for M's factors and ∂τ, then M⁻¹ on all columns at once."""
+    nv = maker.tree.coordinates.nv
+    names = list(shapes)
+
+    def parts(*arrays: Array) -> Any:
+        question = Question(maker, request, dict(zip(names, arrays, strict=True)))
+        m, factor, dq, dv = _forward_derivative_parts(question)
+        if nv <= DENSE:
+            eye = np.eye(nv)
+            columns = [[-row[c] for row in d] for d in (dq, dv) for c in range(nv)]
+            solved = [factor.solve(c) for c in columns] + [factor.solve(list(eye[c])) for c in range(nv)]
+            return tuple(np.array(solved[k * nv : (k + 1) * nv]).T.reshape(nv, nv) for k in range(3))
+        right = [[*(-x for x in dq[k]), *(-x for x in dv[k]), *np.eye(nv)[k]] for k in range(nv)]
+        return np.array(m), np.array(right)
+
+    block, _, _ = traced(maker, parts, shapes)
+    block = with_every_input(block)
+    builder = ProgramBuilder(request.function)
+    inputs = [builder.input(n, s) for n, s in shapes.items()]
+    outputs = [builder.output(n, (nv, nv)) for n in ("da_dq", "da_dv", "da_dtau")]
+    if nv <= DENSE:
+        builder.add(Each(1, (builder.case(block, inputs, outputs),)))
+        return builder.build(single=False)
+    mass, right = builder.temporary("mass", (nv, nv)), builder.temporary("right", (nv, 3 * nv))
+    builder.add(Each(1, (builder.case(block, inputs, [mass, right]),)))
+    solution = builder.temporary("solution", (nv, 3 * nv))
+    parent = None if maker.coupled else builder.column(rate_parents(maker.tree))
+    method: Method = "cholesky" if parent is None else "ltl"
+    builder.add(Solve(method, mass.operand, right.operand, solution.operand, nv, nv, 3 * nv, parent))
+    _scatter(builder, solution, outputs, nv)
+    return builder.build(single=False)
+
+
+def _scatter(builder: ProgramBuilder, solution: Ref, outputs: list[Ref], nv: int) -> None:
+    """Columns of one wide matrix to three square ones, row by row."""
+    block, _, _ = trace(lambda x: x, [(3 * nv,)])
+    source = solution.part(0, (3 * nv,)).at((3 * nv, ITEM))
+    targets = [out.part(0, (nv,)).at((nv, ITEM)) for out in outputs]
+    builder.add(Each(nv, (builder.case(block, [source], targets),)))
+
+
+def force_values(question: Question) -> Any:
+    return question.elements.force_values()
+
+
+def initial_values(question: Question) -> Any:
+    return question.elements.initial_values(question.maker.description.initial)
