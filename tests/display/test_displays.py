@@ -12,7 +12,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.base.html import safe, table
-from linkwright.display.charts import Chart, svg, thinned, ticks, together
+from linkwright.viewer.notebook import Chart, svg, thinned, ticks, together
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 HOSTILE = '<img src=x onerror="alert(1)">'

@@ -12,7 +12,7 @@ import numpy as np
 from sample_motions import Played
 
 import linkwright as lw
-from linkwright.viewer.inline import animate
+from linkwright.viewer.page import animate
 from linkwright.viewer.scene import scene
 
 

@@ -14,8 +14,8 @@ from linkwright.model.bodies import body_motion
 from linkwright.model.builder import Builder
 from linkwright.model.description import Description
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.viewer.motion import along
-from linkwright.viewer.parts import PALETTE
+from linkwright.viewer.framing import along
+from linkwright.viewer.shapes import PALETTE
 
 Poses = Callable[[float], tuple[np.ndarray, np.ndarray]]
 _STEP = 1e-4

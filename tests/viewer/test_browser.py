@@ -17,7 +17,7 @@ from sample_motions import Played, chain, every_shape, slider_crank, spatial_fou
 from test_page import WICKED
 
 import linkwright as lw
-from linkwright.viewer.parts import PALETTE
+from linkwright.viewer.shapes import PALETTE
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 pytestmark = pytest.mark.skipif(

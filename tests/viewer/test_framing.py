@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose
 from sample_motions import Played, slider_crank, spatial_four_bar
 
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.viewer.framing import box, outermost, view_of
-from linkwright.viewer.motion import Motion, along, checked, rotation_matrices
+from linkwright.viewer.framing import Motion, along, box, checked, outermost, rotation_matrices, view_of
 
 
 def motion(played: Played, turn: np.ndarray | None = None) -> Motion:

@@ -179,6 +179,6 @@ class Described:
         return f"<Mechanism {self.name!r}: {self.nb} bodies, nq = {self.nq}, nv = {self.nv}>"
 
     def _repr_html_(self) -> str:
-        from linkwright.model_notebook import mechanism  # for its weight: drawings are for notebooks alone
+        from linkwright.viewer.mechanism_view import mechanism  # for its weight: drawings are for notebooks alone
 
         return mechanism(self)

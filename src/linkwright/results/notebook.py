@@ -8,16 +8,16 @@ from pathlib import Path
 
 from linkwright.base.html import ROWS, beside, folded, heading, line, shown, span, table
 from linkwright.base.text import counted
-from linkwright.display.charts import Chart, legend, svg, together
 from linkwright.errors import LinkwrightError
 from linkwright.model.bodies import QUANTITIES
 from linkwright.results.joints import one_coordinate
 from linkwright.results.plots import curves
 from linkwright.results.series import Series, loads
 from linkwright.results.solution import Solution
-from linkwright.viewer.inline import Animation
-from linkwright.viewer.inline import animate as animate_scene
-from linkwright.viewer.motion import spread
+from linkwright.viewer.framing import spread
+from linkwright.viewer.notebook import Chart, legend, svg, together
+from linkwright.viewer.page import Animation
+from linkwright.viewer.page import animate as animate_scene
 from linkwright.viewer.scene import scene
 
 #: Time points of a motion that are drawn and animated without being asked, and bodies up to which it is at all.

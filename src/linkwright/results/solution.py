@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from linkwright.mechanism import Mechanism
-    from linkwright.viewer.inline import Animation
+    from linkwright.viewer.page import Animation
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright.base.html import beside, heading, shown, span, table
-from linkwright.display.charts import Chart, svg
-from linkwright.viewer.motion import spread
+from linkwright.viewer.framing import spread
+from linkwright.viewer.notebook import Chart, svg
 
 if TYPE_CHECKING:
     from linkwright.simulation.rollout import Rollout

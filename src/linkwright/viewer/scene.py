@@ -18,11 +18,20 @@ from linkwright.model.bodies import place
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Rod
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.viewer.figure import Skeleton, body_colors, skeleton, sticks
-from linkwright.viewer.framing import View, box, outermost, view_of
-from linkwright.viewer.joints import anchors, joint_parts, stretched
-from linkwright.viewer.motion import Motion, along, checked
-from linkwright.viewer.parts import Part, bar, corners, solid
+from linkwright.viewer.framing import Motion, View, along, box, checked, outermost, view_of
+from linkwright.viewer.shapes import (
+    Part,
+    Skeleton,
+    anchors,
+    bar,
+    body_colors,
+    corners,
+    joint_parts,
+    skeleton,
+    solid,
+    sticks,
+    stretched,
+)
 
 MAX_BODIES = 2000
 MAX_TRIADS = 400

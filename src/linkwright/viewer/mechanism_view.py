@@ -9,9 +9,9 @@ import numpy as np
 
 from linkwright.base.html import ROWS, beside, folded, heading, shown, table, vector
 from linkwright.base.text import counted
-from linkwright.display.picture import drawn
 from linkwright.errors import LinkwrightError
 from linkwright.model.views import body_table, joint_table
+from linkwright.viewer.notebook import drawn
 
 #: Bodies up to which a mechanism is drawn, and up to which a closed one is assembled for it.
 DRAWN, ASSEMBLED = 120, 40

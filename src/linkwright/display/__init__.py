@@ -1,1 +1,0 @@
-"""What notebooks show of mechanisms, motions and reports: HTML that needs nothing else, on light and dark ground."""
