@@ -10,7 +10,7 @@ import linkwright as lw
 from linkwright import acting
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound, ShapeError
 from linkwright.formats.mks.reader import parse_mks
-from linkwright.results.series import Series
+from linkwright.results.status import Series
 
 PENDULUM = """MODEL pendulum
 SYSTEM ({analysis} ANALYSIS, ending time = 2, print interval = 0.01, relative tolerance = 1e-10{more});

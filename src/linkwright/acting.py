@@ -18,7 +18,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.model.elements import JointForce, PointForce
 from linkwright.model.quantities import turns
 from linkwright.model.topology import reacting_bodies
-from linkwright.results.series import Series
+from linkwright.results.status import Series
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:

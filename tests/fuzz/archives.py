@@ -47,9 +47,8 @@ def _described() -> Any:
 @cache
 def solutions() -> Sequence[bytes]:
     """One of bodies alone, and one of coordinates with events and a series."""
-    from linkwright.results.series import Series
     from linkwright.results.solution import Occurrence, Solution
-    from linkwright.results.status import Counters, Status
+    from linkwright.results.status import Counters, Series, Status
 
     time = np.linspace(0.0, 1.0, 3)
     three, four = np.zeros((3, 2, 3)), np.zeros((3, 2, 4))

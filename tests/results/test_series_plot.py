@@ -9,8 +9,8 @@ from motions import crank_motion
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.results.plots import style
-from linkwright.results.series import Series
+from linkwright.results.solution_plots import style
+from linkwright.results.status import Series
 
 TIME = np.linspace(0.0, 1.0, 11)
 

@@ -5,7 +5,7 @@ import io
 import h5py
 import pytest
 
-from linkwright.results.superblock import SIZE, fault
+from linkwright.results.storage import SIZE, fault
 
 
 def head(libver: str) -> bytearray:

@@ -1,14 +1,23 @@
-"""Figures that a notebook shows when they are the value of a cell, without a plotting state of matplotlib's."""
+"""The series of a solution as a figure, and figures that a notebook shows."""
 
 from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from linkwright.base.files import atomic_file
+from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.results.solution_plots import UNITS, check_figure, style
+from linkwright.results.status import Series
+
+if TYPE_CHECKING:
+    from linkwright.results.solution import Solution
 
 
 class ShownFigure(Figure):
@@ -24,3 +33,61 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) ->
     """Write a figure whole or not at all, in the format that the name's ending says."""
     with atomic_file(path) as file:
         figure.savefig(file, format=Path(path).suffix[1:].lower() or "png", dpi=dpi)
+
+
+MOST = 8  # curves in one pair of axes, unless more are asked for by name
+
+
+def plot_series(
+    solution: Solution, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None
+) -> Figure:
+    """The figure; unless named, the series are all but components of joint forces, or else the sizes of these."""
+
+    check_figure(path)
+    chosen = _chosen(solution, names)
+    units = list(dict.fromkeys(x.unit for x in chosen.values()))
+    most = MOST if names is None else len(chosen)
+    figure = ShownFigure(figsize=(7.5, 0.9 + 2.4 * len(units)), layout="constrained", facecolor="white")
+    figure.suptitle(solution.description.name)
+    grid = figure.subplots(len(units), 1, sharex=True, squeeze=False)
+    held = solution.held_series
+    marker = "o" if len(solution) == 1 else None
+    for ax, unit in zip(grid[:, 0], units, strict=True):
+        together = [(name, x) for name, x in chosen.items() if x.unit == unit]
+        for k, (name, x) in enumerate(together[:most]):
+            color, dashes = style(k)
+            drawn = {"color": color, "linestyle": dashes, "marker": marker, "label": name}
+            if name in held:  # from its sample until the next
+                drawn["drawstyle"] = "steps-post"
+            ax.plot(solution.time, x.values, linewidth=1.4, **drawn)
+        left = len(together) - most
+        ax.set_ylabel("no unit" if unit == "1" else UNITS.get(unit, unit))
+        ax.grid(color="#dddddd", linewidth=0.6)
+        ax.legend(fontsize=8, loc="best", title=f"{left} more are not drawn" if left > 0 else None)
+    grid[-1, 0].set_xlabel("time (s)")
+    if path is not None:
+        save_figure(figure, path)
+    return figure
+
+
+def _chosen(solution: Solution, names: str | Sequence[str] | None) -> dict[str, Series]:
+    series = solution.series
+    if not series:
+        text = "this solution has no series; those of lw.analyse with dynamic, static or inverse dynamic analysis have"
+        raise LinkwrightError(text)
+    if names is not None:
+        asked = [names] if isinstance(names, str) else list(names)
+        for name in asked:
+            if name not in series:
+                raise NameNotFound("series", name, list(series))
+        return {name: series[name] for name in asked}
+    parts = {stem: [series.get(f"{stem}.f{x}") for x in "xyz"] for stem in (n.rpartition(".")[0] for n in series)}
+    components = {f"{stem}.{kind}{x}" for stem in parts for kind in "fm" for x in "xyz"}
+    plain = {name: x for name, x in series.items() if name not in components}
+    if plain:
+        return plain
+    sizes = {}
+    for stem, three in parts.items():
+        known = [x.values for x in three if x is not None]
+        sizes[f"|{stem}.f|"] = Series(np.linalg.norm(known, axis=0), "N")
+    return sizes

@@ -1,15 +1,16 @@
-"""Joint coordinates, rates and accelerations of a solution: from its states, or from how its bodies move."""
+"""Quantities of bodies and joints, computed from the coordinates or the poses of a solution when they are asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.model.bodies import of_ground
-from linkwright.model.description import GROUND
+from linkwright.model.bodies import QUANTITIES, body_motion, of_ground
+from linkwright.model.description import GROUND, Description
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.joint_motion import FrameMotion, References, angle_references, relative_motion
 from linkwright.model.topology import span
@@ -17,6 +18,27 @@ from linkwright.model.tree import Coordinates, Tree
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
+
+
+class BodyArrays(Mapping[str, Floats]):
+    """The quantities of all bodies by name, computed when one is first asked for."""
+
+    def __init__(self, description: Description, q: Floats, v: Floats, a: Floats) -> None:
+        self._states = description, q, v, a
+        self._motion: dict[str, Floats] | None = None
+
+    def __getitem__(self, name: str) -> Floats:
+        if name not in QUANTITIES:
+            raise KeyError(name)
+        if self._motion is None:
+            self._motion = body_motion(*self._states)
+        return self._motion[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(QUANTITIES)
+
+    def __len__(self) -> int:
+        return len(QUANTITIES)
 
 
 def tree_motion(solution: Solution) -> tuple[Floats, Floats, Floats]:

@@ -23,10 +23,8 @@ from linkwright.model.description import GROUND, Description, sealed
 from linkwright.model.joint_motion import References
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
-from linkwright.results.bodies import BodyArrays
-from linkwright.results.joints import joint_motion, references_of, tree_motion
-from linkwright.results.series import Series
-from linkwright.results.status import Counters, Status
+from linkwright.results.joints import BodyArrays, joint_motion, references_of, tree_motion
+from linkwright.results.status import Counters, Series, Status
 from linkwright.spatial.rotation import euler_parameters, quaternion_product
 
 if TYPE_CHECKING:
@@ -183,7 +181,7 @@ class Solution:
         return f"<Solution {d.name!r}: {bodies}, {points}{span}; {self.status}>"
 
     def _repr_html_(self) -> str:
-        from linkwright.results.notebook import output  # for its weight: drawings are for notebooks alone
+        from linkwright.results.solution_view import output  # for its weight: drawings are for notebooks alone
 
         return output(self)
 
@@ -337,7 +335,7 @@ class Solution:
         "velocity", "angular_velocity", "acceleration" and "angular_acceleration". path: a file in .png, .svg or .pdf to
         which the figure is written too; none by default. Raises NameNotFound for another name or quantity.
         """
-        from linkwright.results.plots import plot
+        from linkwright.results.solution_plots import plot
 
         return plot(self, names, quantities, path)
 
@@ -354,7 +352,7 @@ class Solution:
         names: one series or several; by default all but the components of joint forces. path: a file in .png, .svg or
         .pdf to which the figure is written too; none by default. Raises NameNotFound for another name.
         """
-        from linkwright.results.series_plot import plot_series
+        from linkwright.results.figures import plot_series
 
         return plot_series(self, names, path)
 
@@ -370,7 +368,7 @@ class Solution:
         Without a path, an `Animation` that notebooks show, `height` pixels high (from 100 to 4000; 460 by default).
         `title` is the page's title; by default the model's name.
         """
-        from linkwright.results.notebook import animate  # for its weight: a page is seldom written
+        from linkwright.results.solution_view import animate  # for its weight: a page is seldom written
 
         return animate(self, path, title, height)
 

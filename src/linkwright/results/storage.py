@@ -1,4 +1,4 @@
-"""Solutions in NetCDF files, with the model in them; files are untrusted, and every defect is an error.
+"""Solutions in NetCDF files, with the model in them; files are untrusted, and every defect is reported.
 
 A file is one that any NetCDF reader opens: the variables of `Solution.data`, and `header`, the bytes of a JSON text
 with the model as `.mks` text, status, counters and versions. What is read back are plain arrays of numbers alone:
@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import io
 import json
 import math
 import os
 import stat
+import struct
+import zipfile
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arrays import array_of
 from linkwright.base.checks import path_text
 from linkwright.base.files import check_target, write_bytes
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
@@ -27,12 +31,77 @@ from linkwright.model.bodies import QUANTITIES
 from linkwright.model.description import Description, sealed
 from linkwright.model.topology import span
 from linkwright.model.tree import Coordinates, Tree
-from linkwright.results import superblock
-from linkwright.results.archives import fits_shape
-from linkwright.results.netcdf import netcdf_bytes
-from linkwright.results.series import Series
 from linkwright.results.solution import Occurrence, Solution, States
-from linkwright.results.status import Counters, Status
+from linkwright.results.status import Counters, Series, Status
+
+if TYPE_CHECKING:
+    import xarray
+
+
+def netcdf_bytes(data: xarray.Dataset) -> memoryview:
+    """The NetCDF 4 file of a dataset. No variable gets a fill value: NaN stays NaN, and every number itself."""
+    import h5netcdf
+    from xarray.backends import H5NetCDFStore
+
+    buffer = io.BytesIO()
+    with h5netcdf.File(buffer, "w") as file:
+        data.dump_to_store(H5NetCDFStore(file), encoding={name: {"_FillValue": None} for name in data.variables})
+    return buffer.getbuffer()
+
+
+SIZE = 96  # bytes, of the longest
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_NOWHERE = 2**64 - 1
+
+
+def fault(head: bytes) -> str:
+    """What is wrong with the first SIZE bytes of a file that a NetCDF writer could have made; empty if nothing is.
+
+    A block of driver information, and an extension of the superblock, are read whole, of any size that they claim;
+    files of numbers have neither.
+    """
+    if not head.startswith(_SIGNATURE) or len(head) < SIZE:
+        return "is no NetCDF 4 file"
+    version = head[8]
+    if version in (0, 1):
+        sizes, start = (head[13], head[14]), 24 + 4 * version
+        base, _, _, extra = struct.unpack_from("<4Q", head, start)
+    elif version in (2, 3):
+        sizes = head[9], head[10]
+        base, extra = struct.unpack_from("<2Q", head, 12)
+    else:
+        return f"is no NetCDF 4 file that is read here (its superblock has version {version})"
+    return "" if sizes == (8, 8) and (base, extra) == (0, _NOWHERE) else "is damaged in its first bytes"
+
+
+#: What reading a damaged archive, or a text in it, may raise.
+DAMAGE = (
+    zipfile.BadZipFile,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    RecursionError,
+    MemoryError,
+    OverflowError,
+)
+
+
+def plain_array(archive: zipfile.ZipFile, name: str, size: int) -> NDArray[Any] | None:
+    """The array of a name in an archive of so many bytes; none where it is packed, so that it might be any size."""
+    info = archive.getinfo(f"{name}.npy")
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size > size:
+        return None
+    return array_of(archive.read(info))
+
+
+def fits_shape(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    """Whether a shape is the wanted one, where None is any number."""
+    return len(shape) == len(wanted) and all(b in (None, a) for a, b in zip(shape, wanted, strict=True))
+
 
 FORMAT, VERSION = "linkwright solution", 1
 _AGAIN = "write it again with Solution.save"
@@ -105,7 +174,7 @@ def open(path: str | os.PathLike[str]) -> Solution:
         if not stat.S_ISREG(facts.st_mode):
             raise FormatError("is no file; give one that Solution.save wrote", file=file)
         with builtins.open(file, "rb") as stream:
-            wrong = superblock.fault(stream.read(superblock.SIZE))
+            wrong = fault(stream.read(SIZE))
         if wrong:
             raise FormatError(f"{wrong}; give one that Solution.save wrote", file=file)
         group = h5py.File(file, "r", locking=False)  # files are replaced whole, never changed

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from linkwright.base.files import check_target, open_regular, write_bytes
 from linkwright.errors import FormatError, LinkwrightError, ModelError
-from linkwright.results.archives import DAMAGE, fits_shape, plain_array
 from linkwright.results.solution import Occurrence
+from linkwright.results.storage import DAMAGE, fits_shape, plain_array
 from linkwright.simulation.beginning import Settings
 from linkwright.simulation.control import ACCEPTED, CONTROL, ENDED, REJECTED, UNDERFLOW
 from linkwright.simulation.engines import EngineState, Work

@@ -18,9 +18,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.checks import path_text
 from linkwright.base.files import check_target, open_regular, write_bytes
 from linkwright.errors import FormatError, LinkwrightError
-from linkwright.results import superblock
-from linkwright.results.netcdf import netcdf_bytes
-from linkwright.results.storage import Stored
+from linkwright.results.storage import SIZE, Stored, fault, netcdf_bytes
 from linkwright.sweeps.batch import MISSING, Batch, joined
 from linkwright.sweeps.manifest import FORMAT, VERSION, header_of, plan_of
 from linkwright.sweeps.plan import Plan
@@ -105,7 +103,7 @@ def load(path: str | os.PathLike[str], *, links: bool = True) -> tuple[Task, Pla
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror}; give a file that Study.save wrote", file=file) from error
     with stream:
-        wrong = superblock.fault(stream.read(superblock.SIZE))
+        wrong = fault(stream.read(SIZE))
         if wrong:
             raise FormatError(f"{wrong}; give a file that Study.save wrote", file=file)
         try:

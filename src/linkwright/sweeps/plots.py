@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.results.plots import check_figure, style
+from linkwright.results.solution_plots import check_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

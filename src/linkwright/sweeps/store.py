@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.files import cannot_write, kind, open_lock, open_regular, write_bytes
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
-from linkwright.results.archives import DAMAGE, plain_array
+from linkwright.results.storage import DAMAGE, plain_array
 from linkwright.sweeps.batch import Batch
 from linkwright.sweeps.manifest import (
     FORMAT,

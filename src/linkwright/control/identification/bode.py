@@ -14,7 +14,7 @@ from linkwright.control.identification.models import Model
 from linkwright.control.identification.records import Record
 from linkwright.control.identification.spectra import Spectrum
 from linkwright.errors import LinkwrightError
-from linkwright.results.plots import check_figure
+from linkwright.results.solution_plots import check_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,8 +9,8 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, ShapeError
-from linkwright.results.series import Series
 from linkwright.results.solution import Solution
+from linkwright.results.status import Series
 
 
 class SampledRun(Solution):

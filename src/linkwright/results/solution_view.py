@@ -11,9 +11,9 @@ from linkwright.base.text import counted
 from linkwright.errors import LinkwrightError
 from linkwright.model.bodies import QUANTITIES
 from linkwright.results.joints import one_coordinate
-from linkwright.results.plots import curves
-from linkwright.results.series import Series, loads
 from linkwright.results.solution import Solution
+from linkwright.results.solution_plots import curves
+from linkwright.results.status import Series, loads
 from linkwright.viewer.framing import spread
 from linkwright.viewer.notebook import Chart, legend, svg, together
 from linkwright.viewer.page import Animation
