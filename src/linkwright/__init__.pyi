@@ -27,9 +27,9 @@ from linkwright.results.status import Status as Status
 from linkwright.results.storage import open as open
 from linkwright.simulation.events import Event as Event
 from linkwright.simulation.rollout import rollout as rollout
-from linkwright.simulation.settings import Samples as Samples
-from linkwright.simulation.settings import Saving as Saving
-from linkwright.simulation.settings import Stepping as Stepping
+from linkwright.simulation.run_settings import Samples as Samples
+from linkwright.simulation.run_settings import Saving as Saving
+from linkwright.simulation.run_settings import Stepping as Stepping
 from linkwright.simulation.simulate import simulate as simulate
 from linkwright.sweeps.distributions import choice as choice
 from linkwright.sweeps.distributions import lognormal as lognormal

@@ -29,8 +29,8 @@ from linkwright.model.force_laws import recognised
 from linkwright.model.system import AnalysisKind, System, idle_settings
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
-from linkwright.simulation.laws import Law, LawFailed
-from linkwright.simulation.settings import Saving, Stepping
+from linkwright.simulation.python_laws import Law, LawFailed
+from linkwright.simulation.run_settings import Saving, Stepping
 from linkwright.simulation.simulate import simulate
 
 #: Called as a run goes on, with how far it is and how far it goes: time points, or seconds.

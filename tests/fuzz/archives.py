@@ -157,7 +157,7 @@ def _loaded(data: bytes) -> Any:
 # -- checkpoints -------------------------------------------------------------------------------------------------
 def settings() -> Any:
     """Of the run that the checkpoints are of."""
-    from linkwright.simulation.beginning import Settings
+    from linkwright.simulation.initialise import Settings
 
     return Settings("rk45", 0.0, 2.0, None, 1e-8, 1e-10, 1.0, None)
 
@@ -167,9 +167,9 @@ def checkpoints() -> Sequence[bytes]:
     """In the middle of a run, and of one that an event ended."""
     from linkwright.results.solution import Occurrence
     from linkwright.simulation.checkpoint import Standing, write
-    from linkwright.simulation.control import ACCEPTED, CONTROL
     from linkwright.simulation.engines import EngineState, Work
-    from linkwright.simulation.rows import Rows
+    from linkwright.simulation.samples import Rows
+    from linkwright.simulation.step_control import ACCEPTED, CONTROL
 
     t = np.array([0.0, 0.5, 1.0])
     rows = Rows(t, np.zeros((3, NQ)), np.zeros((3, NV)), np.zeros((3, NV)))

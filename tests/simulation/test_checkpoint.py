@@ -18,7 +18,7 @@ from moving_models import SWUNG, double_pendulum, four_bar
 
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightError, ModelError
-from linkwright.simulation import keeper
+from linkwright.simulation import checkpoint_schedule as keeper
 from linkwright.simulation.engines import Adaptive, Fixed
 from linkwright.simulation.stiff import Stiff
 from run_settings import settings

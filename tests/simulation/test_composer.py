@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.simulation import composer
-from linkwright.simulation.parts import Parts
+from linkwright.simulation import step_parts as composer
+from linkwright.simulation.integrators import tableau_of
+from linkwright.simulation.step_parts import Parts
 from linkwright.simulation.steps import attempt, fixed_step
-from linkwright.simulation.tableaux import tableau_of
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from moving_models import SWUNG, double_pendulum, oscillator, out_of_reach
 
 import linkwright as lw
 from linkwright.dynamics.programs import Kernels
-from linkwright.simulation import ends, engines
-from linkwright.simulation.rows import Rows
+from linkwright.simulation import engines
+from linkwright.simulation.samples import Rows
+from linkwright.simulation.termination import ended
 
 
 def test_a_run_that_finishes_says_so():
@@ -152,6 +153,6 @@ def test_what_explains_an_end_cannot_lose_the_run(monkeypatch):
     monkeypatch.setattr(Kernels, "position_correction", fail)
     row = Rows(np.zeros(1), np.zeros((1, mech.nq)), np.zeros((1, mech.nv)), np.zeros((1, mech.nv)))
     for reason in ("step underflow", "constraint cannot be met"):
-        status = ends.ended(mech, engines.Trouble(reason, 0.5, 0.1, row), row)
+        status = ended(mech, engines.Trouble(reason, 0.5, 0.1, row), row)
         assert status.reason == reason
         assert "0.5" in status.message

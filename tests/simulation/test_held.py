@@ -5,8 +5,8 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import four_bar, pen_on_line
-from linkwright.simulation.held import HeldKernels
-from linkwright.simulation.tableaux import tableau_of
+from linkwright.simulation.integrators import tableau_of
+from linkwright.simulation.step_programs import HeldKernels
 
 MECHANISMS = {"chain": lambda: lw.chain(3), "four-bar": four_bar, "pen on line": pen_on_line}
 

@@ -11,7 +11,7 @@ from moving_models import SWUNG, double_pendulum, end_state, four_bar, out_of_re
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, ShapeError
-from linkwright.simulation.kernels import Kernels
+from linkwright.simulation.step_programs import Kernels
 from run_settings import settings
 
 METHODS = [{}, {"method": "dop853"}, {"method": "rk4", "dt": 1e-3}, {"method": "semi-implicit-euler", "dt": 1e-3}]

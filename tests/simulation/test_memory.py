@@ -5,7 +5,7 @@ import pytest
 from moving_models import SWUNG, double_pendulum
 
 import linkwright as lw
-from linkwright.simulation.memory import Memory
+from linkwright.simulation.python_laws import Memory
 
 
 def test_functions_without_a_module_are_looked_into() -> None:

@@ -9,7 +9,7 @@ import pytest
 from moving_models import SWUNG, double_pendulum, four_bar, oscillator, top
 
 import linkwright as lw
-from linkwright.simulation.tableaux import TABLEAUX
+from linkwright.simulation.integrators import TABLEAUX
 from run_settings import settings
 
 

@@ -11,7 +11,8 @@ import linkwright as lw
 from linkwright import analysis
 from linkwright.errors import ArgumentError
 from linkwright.results import solution, storage
-from linkwright.simulation import events, rollout, settings, simulate
+from linkwright.simulation import events, rollout, simulate
+from linkwright.simulation import run_settings as settings
 
 MECH = lw.chain(1)
 FIELDS = [(kind, field.name) for kind in (lw.Stepping, lw.Saving) for field in fields(kind)]

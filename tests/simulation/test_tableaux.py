@@ -8,7 +8,7 @@ from scipy.integrate import DOP853, RK45
 
 from linkwright.errors import NameNotFound
 from linkwright.model.system import FIXED_STEP_METHODS, SIMULATION_METHODS
-from linkwright.simulation.tableaux import METHODS, TABLEAUX, tableau_of
+from linkwright.simulation.integrators import METHODS, TABLEAUX, tableau_of
 
 
 def test_models_may_name_the_methods_that_there_are():

@@ -5,7 +5,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import AssemblyError, ModelError
-from linkwright.simulation.tolerances import tolerances
+from linkwright.simulation.step_control import tolerances
 from scaled_models import scaled
 
 OMEGA = 3.0

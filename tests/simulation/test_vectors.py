@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwright.simulation.composer import LONG, WIDTH, Composer
+from linkwright.simulation.step_parts import LONG, WIDTH, Composer
 
 
 @pytest.mark.parametrize("n", [1, LONG, LONG + 1, LONG + WIDTH, 8 * WIDTH * 13 + 3])

@@ -22,9 +22,9 @@ from linkwright.design.straight import StraightParts
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.kernels.kernel import Kernel
 from linkwright.outputs.derivatives import Rows, Series
-from linkwright.simulation.held import held_steps
+from linkwright.simulation.integrators import METHODS, STIFF, tableau_of
+from linkwright.simulation.step_programs import held_steps
 from linkwright.simulation.steps import ending, fixed_step
-from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
 from linkwright.tape.program import Program

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwright.simulation.composer import Composer
-from linkwright.simulation.parts import Parts
+from linkwright.simulation.step_parts import Composer, Parts
 from linkwright.tape.build import Ref
 
 #: Newton's rounds after every step: a step leaves a miss of its own error, a round its square.

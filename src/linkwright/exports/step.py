@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.simulation.composer import Composer
-from linkwright.simulation.parts import Parts
+from linkwright.simulation.integrators import tableau_of
+from linkwright.simulation.step_parts import Composer, Parts
 from linkwright.simulation.steps import Stages
-from linkwright.simulation.tableaux import tableau_of
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:

@@ -21,12 +21,10 @@ from linkwright.base.files import check_target, open_regular, write_bytes
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.solution import Occurrence
 from linkwright.results.storage import DAMAGE, fits_shape, plain_array
-from linkwright.simulation.beginning import Settings
-from linkwright.simulation.control import ACCEPTED, CONTROL, ENDED, REJECTED, UNDERFLOW
 from linkwright.simulation.engines import EngineState, Work
-from linkwright.simulation.fixed_steps import FixedSteps
-from linkwright.simulation.rows import Rows
-from linkwright.simulation.tolerances import GROUPS
+from linkwright.simulation.initialise import Settings
+from linkwright.simulation.samples import FixedSteps, Rows
+from linkwright.simulation.step_control import ACCEPTED, CONTROL, ENDED, GROUPS, REJECTED, UNDERFLOW
 
 FORMAT, VERSION = "linkwright checkpoint", 3
 _NAMES = ("t", "q", "v", "a")

@@ -12,25 +12,24 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.kernels.bound import marched
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.control import (
+from linkwright.simulation.integrators import Tableau, dense_count, dense_value
+from linkwright.simulation.samples import FixedSteps, Rows
+from linkwright.simulation.singular_crossing import Passing
+from linkwright.simulation.slopes import Slopes
+from linkwright.simulation.step_control import (
     ACCEPTED,
     CLOSED,
     CONTROL,
+    GROUPS,
     REJECTED,
     SETTINGS,
     STALLED,
     UNDERFLOW,
     USUAL,
+    Tolerances,
     first_control,
     run_settings,
 )
-from linkwright.simulation.dense import dense_count, dense_value
-from linkwright.simulation.fixed_steps import FixedSteps
-from linkwright.simulation.passing import Passing
-from linkwright.simulation.rows import Rows
-from linkwright.simulation.slopes import Slopes
-from linkwright.simulation.tableaux import Tableau
-from linkwright.simulation.tolerances import GROUPS, Tolerances
 
 PIECE = 0.03  # seconds that one call may take
 FAR = 0.01  # the part of the rates by which projection may change them in a step of given length, unseen

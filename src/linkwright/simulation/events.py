@@ -13,9 +13,9 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.kernels import compiled
 from linkwright.simulation.engines import Engine
-from linkwright.simulation.kernels import in_batch
-from linkwright.simulation.laws import Law, law
-from linkwright.simulation.rows import Rows
+from linkwright.simulation.python_laws import Law, law
+from linkwright.simulation.samples import Rows
+from linkwright.simulation.step_programs import in_batch
 
 _PIECES = 16  # into which the part of a step with a crossing is cut, again and again
 _ROUNDS = 14  # 16¹⁴ is more than the digits of a number

@@ -16,8 +16,8 @@ from linkwright.dynamics.functions import Request
 from linkwright.model.elements import JointForce, PointForce
 from linkwright.results.status import Status
 from linkwright.simulation.engines import Work
-from linkwright.simulation.laws import Law
-from linkwright.simulation.rows import Rows
+from linkwright.simulation.python_laws import Law
+from linkwright.simulation.samples import Rows
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

@@ -19,13 +19,12 @@ from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.foreign import finite, library
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism import Mechanism
-from linkwright.simulation.control import CLOSED
-from linkwright.simulation.kernels import LANES, Kernels, in_batch
-from linkwright.simulation.laws import law as law_of
-from linkwright.simulation.march import many_steps
-from linkwright.simulation.settings import Samples
+from linkwright.simulation.integrators import METHODS, STIFF, Tableau, tableau_of
+from linkwright.simulation.python_laws import law as law_of
+from linkwright.simulation.run_settings import Samples
 from linkwright.simulation.slopes import Slopes
-from linkwright.simulation.tableaux import METHODS, STIFF, Tableau, tableau_of
+from linkwright.simulation.step_control import CLOSED
+from linkwright.simulation.step_programs import LANES, Kernels, in_batch, many_steps
 from linkwright.tape.program import Program
 
 #: Seconds that one call of native code may take: what a person who presses Ctrl-C waits.
@@ -67,7 +66,7 @@ class Rollout:
         return f"<Rollout: {states} motions, {len(self)} samples to t = {self.time[-1]:g} s{end}>"
 
     def _repr_html_(self) -> str:
-        from linkwright.simulation.notebook import output  # for its weight: drawings are for notebooks alone
+        from linkwright.simulation.rollout_view import output  # for its weight: drawings are for notebooks alone
 
         return output(self)
 

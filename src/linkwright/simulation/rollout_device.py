@@ -25,8 +25,7 @@ from linkwright.kernels.foreign import library, on_device
 from linkwright.kernels.interpret import torch_function
 from linkwright.kernels.signature import Signature
 from linkwright.mechanism import Mechanism
-from linkwright.simulation.march import beginning, marching
-from linkwright.simulation.parts import Parts
+from linkwright.simulation.integrators import tableau_of
 from linkwright.simulation.rollout import (
     KEPT,
     Rollout,
@@ -37,8 +36,9 @@ from linkwright.simulation.rollout import (
     outputs_of,
     samples_of,
 )
-from linkwright.simulation.settings import Samples
-from linkwright.simulation.tableaux import tableau_of
+from linkwright.simulation.run_settings import Samples
+from linkwright.simulation.step_parts import Parts
+from linkwright.simulation.step_programs import beginning, marching
 from linkwright.tape.program import Program
 
 Shape = tuple[int, ...]

@@ -13,18 +13,18 @@ from linkwright.dynamics.closed.rounding import unsure
 from linkwright.errors import FormatError
 from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.status import Counters, Status
-from linkwright.simulation.beginning import Settings, digest_of, engine_of, first_point, force_of
 from linkwright.simulation.checkpoint import Standing, check_place, fault
-from linkwright.simulation.ends import ended, interrupted, law_failed
+from linkwright.simulation.checkpoint_schedule import Keeper
 from linkwright.simulation.engines import Fixed, Trouble
 from linkwright.simulation.events import Event, EventFailed, Met, met, watches
+from linkwright.simulation.initialise import Settings, digest_of, engine_of, first_point, force_of
 from linkwright.simulation.jumps import Jumps
-from linkwright.simulation.keeper import Keeper
-from linkwright.simulation.kernels import Kernels
-from linkwright.simulation.laws import Law, LawFailed, law
-from linkwright.simulation.output import AtTimes, EveryStep, Output, Table
-from linkwright.simulation.rows import Rows
+from linkwright.simulation.python_laws import Law, LawFailed, law
+from linkwright.simulation.samples import Rows
 from linkwright.simulation.slopes import Slopes
+from linkwright.simulation.step_programs import Kernels
+from linkwright.simulation.stored_points import AtTimes, EveryStep, Output, Table
+from linkwright.simulation.termination import ended, interrupted, law_failed
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

@@ -15,8 +15,8 @@ from linkwright.base.checks import check_points, finite_number, path_text, posit
 from linkwright.base.settings import takes_settings
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
-from linkwright.simulation.settings import Saving, Stepping
-from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
+from linkwright.simulation.integrators import METHODS, STIFF, tableau_of
+from linkwright.simulation.run_settings import Saving, Stepping
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
@@ -81,7 +81,7 @@ def simulate(
     >>> sol.q.shape
     (11, 2)
     """
-    from linkwright.simulation.beginning import Settings  # with `run`, for its weight
+    from linkwright.simulation.initialise import Settings  # with `run`, for its weight
     from linkwright.simulation.run import Run
 
     model = mechanism_of(mech, parameters)
@@ -150,7 +150,7 @@ def _conserved(mech: Mechanism, conserve: str | None, method: str, tau: Any) -> 
 
 
 def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats, tuple[str, ...]]:
-    from linkwright.simulation.beginning import vector
+    from linkwright.simulation.initialise import vector
 
     notes: tuple[str, ...] = ()
     if q0 is None:

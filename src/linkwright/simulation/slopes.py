@@ -8,11 +8,10 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.dense import weighted
-from linkwright.simulation.kernels import Kernels, in_batch
-from linkwright.simulation.laws import Law
-from linkwright.simulation.rows import Rows
-from linkwright.simulation.tableaux import Row, Tableau
+from linkwright.simulation.integrators import Row, Tableau, weighted
+from linkwright.simulation.python_laws import Law
+from linkwright.simulation.samples import Rows
+from linkwright.simulation.step_programs import Kernels, in_batch
 
 
 class Slopes:

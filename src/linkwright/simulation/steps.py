@@ -11,12 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.simulation.composer import Composer
-from linkwright.simulation.control import CONTROL, SETTINGS, absolute_tolerances, after, before, reached
-from linkwright.simulation.dense import dense_count, dense_terms, weighted
-from linkwright.simulation.parts import Parts, Seat
-from linkwright.simulation.tableaux import Row, Tableau
-from linkwright.simulation.tolerances import GROUPS
+from linkwright.simulation.integrators import Row, Tableau, dense_count, dense_terms, weighted
+from linkwright.simulation.step_control import CONTROL, GROUPS, SETTINGS, absolute_tolerances, after, before, reached
+from linkwright.simulation.step_parts import Composer, Parts, Seat
 from linkwright.tape.build import Ref
 from linkwright.tape.program import Program
 from linkwright.tape.recorder import absolute, maximum, where

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.simulation.called import Creep
-from linkwright.simulation.control import CLOSED, CONTROL, LATELY, SHRUNK, USUAL, first_control
 from linkwright.simulation.engines import Engine, EngineState, Trouble
-from linkwright.simulation.laws import LawFailed
-from linkwright.simulation.passing import Passing
-from linkwright.simulation.rows import Rows
+from linkwright.simulation.python_engine import Creep
+from linkwright.simulation.python_laws import LawFailed
+from linkwright.simulation.samples import Rows
+from linkwright.simulation.singular_crossing import Passing
 from linkwright.simulation.slopes import Slopes
-from linkwright.simulation.tolerances import GROUPS, Tolerances
+from linkwright.simulation.step_control import CLOSED, CONTROL, GROUPS, LATELY, SHRUNK, USUAL, Tolerances, first_control
 
 LEG = 32  # steps after which the solver is begun anew
 _NOT_FINITE = (ValueError, np.linalg.LinAlgError)  # how SciPy's factorisations tell of what is not

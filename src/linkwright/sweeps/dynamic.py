@@ -17,10 +17,10 @@ from linkwright.model.bodies import NUMBERS, bodies_of_cases
 from linkwright.model.cases import Cases
 from linkwright.model.lengths import coordinate_units, length_scale
 from linkwright.outputs.motions import Motions
-from linkwright.simulation.abreast import Simulated, Simulations
-from linkwright.simulation.beginning import Settings, is_near
-from linkwright.simulation.control import CLOSED
-from linkwright.simulation.ends import ended
+from linkwright.simulation.batch import Simulated, Simulations
+from linkwright.simulation.initialise import Settings, is_near
+from linkwright.simulation.step_control import CLOSED
+from linkwright.simulation.termination import ended
 from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.model import StudyModel
 

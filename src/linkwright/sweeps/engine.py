@@ -84,7 +84,7 @@ class Engine:
             return Kinematic(model, self.times)
         side_by_side = model.opens and not model.base.programs.carried_by_constraints
         if analysis == "dynamic" and side_by_side and len(self.times) > 1:
-            from linkwright.simulation.tableaux import STIFF
+            from linkwright.simulation.integrators import STIFF
             from linkwright.sweeps.dynamic import Dynamic, settings_of
 
             settings = settings_of(model, self.times, self.task.settings)

@@ -21,7 +21,7 @@ from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError
 from linkwright.model.system import SIMULATION_METHODS
 from linkwright.outputs.language import named
 from linkwright.outputs.question import KINDS, AnalysisSettings, kind_of, times_asked
-from linkwright.simulation.settings import Stepping
+from linkwright.simulation.run_settings import Stepping
 
 if TYPE_CHECKING:
     from linkwright.formats.mks.reader import ModelText

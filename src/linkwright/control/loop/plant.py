@@ -15,10 +15,10 @@ from linkwright.control.loop.motion import frame_motion
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.kernels.bound import bound
 from linkwright.model.lengths import coordinate_units
-from linkwright.simulation.beginning import MOVED, is_near
-from linkwright.simulation.control import CLOSED
-from linkwright.simulation.held import HeldKernels
-from linkwright.simulation.tableaux import METHODS, STIFF, tableau_of
+from linkwright.simulation.initialise import MOVED, is_near
+from linkwright.simulation.integrators import METHODS, STIFF, tableau_of
+from linkwright.simulation.step_control import CLOSED
+from linkwright.simulation.step_programs import HeldKernels
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

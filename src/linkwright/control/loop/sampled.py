@@ -21,10 +21,10 @@ from linkwright.control.loop.sampled_run import Rows, SampledRun
 from linkwright.control.loop.sensors import Encoder, EncoderReader, Sensor
 from linkwright.errors import ControlError, LinkwrightError, ModelError
 from linkwright.results.status import Counters, Status
-from linkwright.simulation.ends import ended, interrupted
 from linkwright.simulation.engines import Trouble
-from linkwright.simulation.rows import Rows as States
-from linkwright.simulation.tableaux import tableau_of
+from linkwright.simulation.integrators import tableau_of
+from linkwright.simulation.samples import Rows as States
+from linkwright.simulation.termination import ended, interrupted
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

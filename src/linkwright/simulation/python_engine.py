@@ -9,18 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.simulation.control import (
-    CLOSED,
-    CONTROL,
-    STALLED,
-    UNDERFLOW,
-    after,
-    before,
-    first_control,
-    reached,
-    run_settings,
-)
-from linkwright.simulation.dense import dense_terms, dense_value
 from linkwright.simulation.engines import (
     FAR,
     PIECE,
@@ -32,13 +20,24 @@ from linkwright.simulation.engines import (
     resigned,
     why_stuck,
 )
-from linkwright.simulation.fixed_steps import FixedSteps
-from linkwright.simulation.laws import LawFailed
-from linkwright.simulation.passing import Passing
-from linkwright.simulation.rows import Rows
+from linkwright.simulation.integrators import Tableau, dense_terms, dense_value
+from linkwright.simulation.python_laws import LawFailed
+from linkwright.simulation.samples import FixedSteps, Rows
+from linkwright.simulation.singular_crossing import Passing
 from linkwright.simulation.slopes import Slopes, advanced
-from linkwright.simulation.tableaux import Tableau
-from linkwright.simulation.tolerances import GROUPS, Tolerances
+from linkwright.simulation.step_control import (
+    CLOSED,
+    CONTROL,
+    GROUPS,
+    STALLED,
+    UNDERFLOW,
+    Tolerances,
+    after,
+    before,
+    first_control,
+    reached,
+    run_settings,
+)
 
 _OFTEN, _ENDLESS = 100, 2e5  # attempts after which it is asked how a run goes, and how many a run should not take
 

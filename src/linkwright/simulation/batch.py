@@ -16,17 +16,25 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.model.cases import Cases
 from linkwright.model.lengths import length_scale
-from linkwright.simulation.beginning import Settings, first_steps
-from linkwright.simulation.control import ACCEPTED, CLOSED, CONTROL, STALLED, UNDERFLOW, first_control, run_settings
-from linkwright.simulation.dense import dense_value
 from linkwright.simulation.engines import Trouble, crossed, resigned, why_stuck
-from linkwright.simulation.fixed_steps import FixedSteps
-from linkwright.simulation.kernels import Kernels
-from linkwright.simulation.passing import Passing
-from linkwright.simulation.rows import Rows
+from linkwright.simulation.initialise import Settings, first_steps
+from linkwright.simulation.integrators import dense_value, tableau_of
+from linkwright.simulation.samples import FixedSteps, Rows
+from linkwright.simulation.singular_crossing import Passing
 from linkwright.simulation.slopes import Slopes
-from linkwright.simulation.tableaux import tableau_of
-from linkwright.simulation.tolerances import GROUPS, Tolerances, tolerances
+from linkwright.simulation.step_control import (
+    ACCEPTED,
+    CLOSED,
+    CONTROL,
+    GROUPS,
+    STALLED,
+    UNDERFLOW,
+    Tolerances,
+    first_control,
+    run_settings,
+    tolerances,
+)
+from linkwright.simulation.step_programs import Kernels
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

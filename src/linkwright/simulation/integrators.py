@@ -1,4 +1,4 @@
-"""Explicit Runge–Kutta methods as data: what they are, not how they are run.
+"""Integrators: explicit Runge-Kutta methods as data (their tableaux), and states between the ends of a step.
 
 A stage k has the derivative at t + c_k·h of the state + h·Σ a_kj K_j; K_0 is the derivative at the start. The last of
 the derivatives that errors and dense output may use, number `stages`, is the one at the end of the step. Dense output
@@ -7,7 +7,9 @@ is Hairer's: a cubic through both ends with their slopes, and further terms that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from linkwright.errors import NameNotFound
 
@@ -290,3 +292,32 @@ def tableau_of(method: str) -> Tableau:
     if method not in TABLEAUX:
         raise NameNotFound("method", str(method), list(METHODS))
     return TABLEAUX[method]
+
+
+def weighted(factors: Sequence[float], terms: Sequence[Any]) -> Any:
+    """Σ factor·term."""
+    total = factors[0] * terms[0]
+    for factor, term in zip(factors[1:], terms[1:], strict=True):
+        total = total + factor * term
+    return total
+
+
+def dense_count(tableau: Tableau) -> int:
+    """How many terms dense output has."""
+    return 3 + len(tableau.dense)
+
+
+def dense_terms(tableau: Tableau, y0: Any, y1: Any, slopes: dict[int, Any], h: Any) -> list[Any]:
+    """The terms of dense output (Hairer, Nørsett and Wanner, II.6)."""
+    move = y1 - y0
+    first, last = h * slopes[0], h * slopes[tableau.stages]
+    terms = [move, first - move, 2.0 * move - last - first]
+    return terms + [h * weighted(list(row.values()), [slopes[j] for j in row]) for row in tableau.dense]
+
+
+def dense_value(y0: Any, terms: Any, x: Any) -> Any:
+    """Dense output at the part x of a step, from its terms (terms, ...)."""
+    y = 0.0 * terms[0]
+    for k in range(len(terms) - 1, -1, -1):
+        y = (y + terms[k]) * (x if k % 2 == 0 else 1.0 - x)
+    return y0 + y

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.simulation.control import CLOSED
-from linkwright.simulation.laws import LawFailed
-from linkwright.simulation.rows import Rows
+from linkwright.simulation.integrators import tableau_of
+from linkwright.simulation.python_laws import LawFailed
+from linkwright.simulation.samples import Rows
 from linkwright.simulation.slopes import Slopes, advanced
-from linkwright.simulation.tableaux import tableau_of
-from linkwright.simulation.tolerances import Tolerances
+from linkwright.simulation.step_control import CLOSED, Tolerances
 
 #: How far a crossing goes at most, in radians or parts of the mechanism's length, and the parts of that tried in turn.
 REACH, PARTS = 0.3, (1.0, 0.7, 0.5, 0.35, 0.25, 0.17, 0.1, 0.05, 0.02, 0.01)

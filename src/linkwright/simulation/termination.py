@@ -12,12 +12,12 @@ from linkwright.dynamics.functions import Request
 from linkwright.model.elements import JointForce, PointForce
 from linkwright.model.expression import numeric_values
 from linkwright.results.status import Status
-from linkwright.simulation.control import CLOSED
+from linkwright.simulation.step_control import CLOSED
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
     from linkwright.simulation.engines import Trouble
-    from linkwright.simulation.rows import Rows
+    from linkwright.simulation.samples import Rows
 
 T = TypeVar("T")
 

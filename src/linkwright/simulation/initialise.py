@@ -13,13 +13,12 @@ from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, ShapeError
 from linkwright.model.lengths import coordinate_units
-from linkwright.simulation.control import CLOSED
-from linkwright.simulation.ends import endless_law, first_bad_joint
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
-from linkwright.simulation.rows import Rows
+from linkwright.simulation.integrators import STIFF, tableau_of
+from linkwright.simulation.samples import Rows
 from linkwright.simulation.slopes import Slopes
-from linkwright.simulation.tableaux import STIFF, tableau_of
-from linkwright.simulation.tolerances import Tolerances, tolerances
+from linkwright.simulation.step_control import CLOSED, Tolerances, tolerances
+from linkwright.simulation.termination import endless_law, first_bad_joint
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
@@ -130,7 +129,7 @@ def engine_of(mech: Mechanism, slopes: Slopes, s: Settings, first: Rows) -> Engi
         order = 3 if s.method == STIFF else tableau_of(s.method).error_order
         control = (float(first_steps(slopes, s, first, tolerance, order)[0]), control[1])
     if s.method == STIFF or python:
-        from linkwright.simulation.called import Called  # for its weight: compiled laws need neither
+        from linkwright.simulation.python_engine import Called  # for its weight: compiled laws need neither
 
         if s.method != STIFF:
             return Called(slopes, tableau_of(s.method), first, s.end, s.dt, control, tolerance)

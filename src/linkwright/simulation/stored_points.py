@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.simulation.engines import Engine
-from linkwright.simulation.rows import Growing, Rows
+from linkwright.simulation.samples import Growing, Rows
 
 
 class Output(Protocol):
