@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright import acting
+from linkwright.analysis import force_series as acting
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound, ShapeError
 from linkwright.formats.mks.reader import parse_mks
 from linkwright.results.status import Series

@@ -2,7 +2,7 @@
 
 from linkwright import control as control
 from linkwright import errors as errors
-from linkwright.analysis import analyse as analyse
+from linkwright.analysis.analyse import analyse as analyse
 from linkwright.design.optimise import optimise as optimise
 from linkwright.design.sensitivity import sensitivities as sensitivities
 from linkwright.design.settings import Search as Search

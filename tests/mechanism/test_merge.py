@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwright.analysis import analyse
+from linkwright.analysis.analyse import analyse
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound, ShapeError
 from linkwright.formats.urdf import read_urdf
 from linkwright.mechanism import Mechanism

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright import analysis
+from linkwright.analysis import analyse as analysis
 from linkwright.errors import ArgumentError
 from linkwright.results import solution, storage
 from linkwright.simulation import events, rollout, simulate

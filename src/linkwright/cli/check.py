@@ -47,7 +47,7 @@ def check(
     argument: Arguments = None,
 ) -> None:
     """Read MODEL and print its bodies, joints, coordinates and degrees of freedom, and what is odd about it."""
-    from linkwright.analysis import ready
+    from linkwright.analysis.analyse import ready
 
     files = file_options(folder, trust, argument)
     loaded = load(model, base=base, mimic=mimic, fixed=fixed, parameters=assignments(set_) or None, **files)

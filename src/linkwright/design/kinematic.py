@@ -44,7 +44,7 @@ class Kinematic(Evaluator):
         return differentiated(self._rows(order), order, state)
 
     def _solved(self, values: Floats) -> Solution:
-        from linkwright.analysis import kinematic
+        from linkwright.analysis.analyse import kinematic
         from linkwright.model.system import System
 
         mech = self.at(values)

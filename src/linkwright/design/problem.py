@@ -60,7 +60,7 @@ class Problem:
             from linkwright.design.kinematic import Kinematic
 
             return Kinematic(mech, names, o.series, self.times)
-        from linkwright.analysis import refuse_massless
+        from linkwright.analysis.analyse import refuse_massless
 
         refuse_massless(mech.with_parameters(**dict(zip(names, self.start.tolist(), strict=True))))
         if self.kind == "static":

@@ -64,7 +64,7 @@ class Engine:
 
     def _way(self) -> Any:
         """How cases are computed: in a batch, or (None) one after the other."""
-        from linkwright.analysis import refuse_massless, refuse_undriven
+        from linkwright.analysis.analyse import refuse_massless, refuse_undriven
 
         model, analysis = self.model, self.task.analysis
         if self.task.functions or model.read_anew:
@@ -126,7 +126,7 @@ class Engine:
 
     def _refused(self, values: Floats) -> list[str]:
         """Why cases are refused, for reasons that programs with parameters as inputs do not see."""
-        from linkwright.analysis import refuse_massless
+        from linkwright.analysis.analyse import refuse_massless
 
         def refuse(row: Floats) -> None:
             refuse_massless(self.model.mechanism(row))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwright.acting import forces
+from linkwright.analysis.force_series import forces
 from linkwright.errors import NameNotFound
 from linkwright.model.bodies import QUANTITIES
 from linkwright.outputs.motions import Motions

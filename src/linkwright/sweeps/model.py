@@ -52,7 +52,7 @@ class StudyModel:
 
     def solution(self, values: Sequence[float] | Floats, times: Floats) -> Solution:
         """One case, as `lw.analyse` does it."""
-        from linkwright.analysis import analyse, kinematic
+        from linkwright.analysis.analyse import analyse, kinematic
 
         mech = self.mechanism(values)
         if self.task.analysis == "kinematic":

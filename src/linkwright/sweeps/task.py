@@ -162,7 +162,7 @@ class Task:
 
     def solution(self, values: ArrayLike) -> Solution:
         """One case on its own, as `lw.analyse` does it."""
-        from linkwright.analysis import analyse
+        from linkwright.analysis.analyse import analyse
 
         return analyse(self.mechanism(values), times=self.times, analysis=self.analysis, **self.analysis_settings)
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright import acting
+from linkwright.analysis import force_series as acting
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
 from linkwright.constraints.kinematic_motion import times_of
