@@ -8,7 +8,7 @@ import linkwright as lw
 from linkwright.design.problem import Problem
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.outputs.derivatives import Outputs
-from linkwright.outputs.language import named
+from linkwright.outputs.output_language import named
 
 MODELS = ROOT / "examples" / "models"
 TIMES = np.linspace(0.1, 5.9, 12)

@@ -179,7 +179,7 @@ def _described() -> Any:
 
 def study_output(data: bytes, folder: Path) -> Any:
     """An output of a study: its name and its expression."""
-    from linkwright.outputs.language import named, output_of
+    from linkwright.outputs.output_language import named, output_of
 
     outputs = named([data.decode("utf-8", "replace")])
     return [output_of(_described(), name, str(text)) for name, text in outputs.items()]
@@ -188,7 +188,7 @@ def study_output(data: bytes, folder: Path) -> Any:
 def design_output(data: bytes, folder: Path) -> Any:
     """An output of a design problem."""
     from linkwright.outputs.derivatives import Outputs
-    from linkwright.outputs.language import named
+    from linkwright.outputs.output_language import named
 
     outputs = Outputs(_described(), named([data.decode("utf-8", "replace")]))
     return [str(output.expression) for output in outputs.list], outputs.labels, outputs.series.measures

@@ -8,8 +8,8 @@ import pytest
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.reader import parse_mks
 from linkwright.model.cases import Cases
-from linkwright.outputs.language import output_of
 from linkwright.outputs.motions import Motions, values_of
+from linkwright.outputs.output_language import output_of
 from linkwright.sweeps.engine import NO_FORCES
 
 MODEL = Path(__file__).parents[2] / "examples" / "models" / "slider_crank_parameters.mks"

@@ -205,7 +205,7 @@ class _Bar:
 
 def _check(best: str | None, largest: bool, outputs: list[str] | None, animate: list[int] | None, cases: int) -> None:
     """Refuse what could only be refused after all cases are computed."""
-    from linkwright.outputs.language import named
+    from linkwright.outputs.output_language import named
 
     if largest and best is None:
         raise LinkwrightError("--largest turns the order of --best round; name the output by --best")

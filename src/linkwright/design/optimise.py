@@ -20,7 +20,7 @@ from linkwright.design.space import Space, limits_of, space_of
 from linkwright.errors import ModelError
 from linkwright.mechanism import mechanism_of
 from linkwright.outputs.derivatives import Outputs
-from linkwright.outputs.language import Wanted, named
+from linkwright.outputs.output_language import Wanted, named
 from linkwright.outputs.question import AnalysisSettings
 from linkwright.results.status import Status
 

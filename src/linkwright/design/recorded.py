@@ -14,7 +14,7 @@ from linkwright.dynamics.closed.closed_recorders import holds_of, moving
 from linkwright.dynamics.context import Question
 from linkwright.dynamics.functions import Request
 from linkwright.kernels.kernel import Kernel
-from linkwright.outputs.quantities import Measure
+from linkwright.outputs.measures import Measure
 from linkwright.spatial.algebra import Array, dot
 from linkwright.tape.build import record
 from linkwright.tape.program import Program

@@ -16,7 +16,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import mechanism_of
 from linkwright.model.checks import parameters_used
 from linkwright.outputs.derivatives import Answer, Outputs
-from linkwright.outputs.language import named
+from linkwright.outputs.output_language import named
 from linkwright.outputs.question import AnalysisSettings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.design.problem import as_mapping
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.outputs.language import named
+from linkwright.outputs.output_language import named
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.program_cache import kernel
 from linkwright.model.description import Description
 from linkwright.model.expression import TIME, Expression, Name
-from linkwright.outputs.language import Output, Wanted, outputs_of
-from linkwright.outputs.quantities import Measure
+from linkwright.outputs.measures import Measure
+from linkwright.outputs.output_language import Output, Wanted, outputs_of
 from linkwright.outputs.reductions import (
     REDUCTIONS,
     WITHOUT_DERIVATIVE,

@@ -16,8 +16,8 @@ from linkwright.base.arrays import Floats
 from linkwright.dynamics.closed.rounding import warned
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
 from linkwright.model.cases import Cases
-from linkwright.outputs.language import output_of
 from linkwright.outputs.motions import Motions, values_of
+from linkwright.outputs.output_language import output_of
 from linkwright.sweeps.batch import Batch, joined, reason_of, sentence
 from linkwright.sweeps.model import StudyModel
 from linkwright.sweeps.readable import Readable

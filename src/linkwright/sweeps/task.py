@@ -19,7 +19,7 @@ from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError, NameNotFound
 from linkwright.model.system import SIMULATION_METHODS
-from linkwright.outputs.language import named
+from linkwright.outputs.output_language import named
 from linkwright.outputs.question import KINDS, AnalysisSettings, kind_of, times_asked
 from linkwright.simulation.run_settings import Stepping
 

@@ -17,8 +17,7 @@ from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model.description import Description
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, as_expression
 from linkwright.model.quantities import titled
-from linkwright.outputs import quantities
-from linkwright.outputs.quantities import DISTANCES, Force
+from linkwright.outputs.measures import DISTANCES, Force, distance, example, quantity
 from linkwright.outputs.reductions import REDUCTIONS, Reduced, all_parts, names_outside
 from linkwright.outputs.state import State
 
@@ -146,7 +145,7 @@ class _Reader:
         if isinstance(node, Word):
             return self._word(node)
         if isinstance(node, Dotted):
-            return quantities.quantity(self.d, node.name.text, node.part.text)
+            return quantity(self.d, node.name.text, node.part.text)
         if isinstance(node, Applied):
             return self._operation(node) if node.operation else self._call(node)
         raise ModelError("an output is made of numbers, names and functions, without lists")
@@ -173,7 +172,7 @@ class _Reader:
         if len(fits) == 1:
             return Name(fits[0])
         if any(names.find(word) is not None for names in (d.body_names, d.frames.names, d.joint_names)):
-            part = quantities.example(d, word)
+            part = example(d, word)
             raise ModelError(f"{word!r} alone is no number; name one of its quantities, as in {word}.{part}")
         raise NameNotFound("parameter", word, [*d.parameters, "TIME"])
 
@@ -205,4 +204,4 @@ class _Reader:
 
         if len(arguments) != 2 or not all(isinstance(x, Word) for x in arguments):
             raise ModelError(f"{word} is between two bodies or frames, as in {word}(a, b)")
-        return quantities.distance(self.d, word, *(x.text for x in arguments))
+        return distance(self.d, word, *(x.text for x in arguments))
