@@ -37,11 +37,11 @@ from linkwright.sweeps.distributions import loguniform as loguniform
 from linkwright.sweeps.distributions import normal as normal
 from linkwright.sweeps.distributions import triangular as triangular
 from linkwright.sweeps.distributions import uniform as uniform
-from linkwright.sweeps.launch import sweep as sweep
-from linkwright.sweeps.settings import Execution as Execution
-from linkwright.sweeps.settings import Sampling as Sampling
-from linkwright.sweeps.settings import StudyFolder as StudyFolder
 from linkwright.sweeps.study import Study as Study
+from linkwright.sweeps.study_settings import Execution as Execution
+from linkwright.sweeps.study_settings import Sampling as Sampling
+from linkwright.sweeps.study_settings import StudyFolder as StudyFolder
+from linkwright.sweeps.sweep import sweep as sweep
 from linkwright.symbolic.equations import equations as equations
 from linkwright.tape.build import record as record
 from linkwright.tape.operations import Table as Table

@@ -8,7 +8,7 @@ from reference_engine import Engine as Reference
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.sweeps.engine import Engine
-from linkwright.sweeps.model import StudyModel
+from linkwright.sweeps.study_model import StudyModel
 from linkwright.sweeps.task import make_task
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"

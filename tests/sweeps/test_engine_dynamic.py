@@ -7,7 +7,7 @@ import pytest
 from test_engine import agree
 
 import linkwright as lw
-from linkwright.sweeps.dynamic import Dynamic
+from linkwright.sweeps.case_dynamics import Dynamic
 from linkwright.sweeps.engine import Engine
 from linkwright.sweeps.task import make_task
 

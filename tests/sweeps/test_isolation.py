@@ -20,14 +20,13 @@ from chores import DEADLY, plan, square_or_hang, square_or_wait, task
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, SlowCaseWarning
-from linkwright.sweeps import process, slow
-from linkwright.sweeps.child import COLD
+from linkwright.sweeps import chunk_runner as slow
+from linkwright.sweeps import worker_process as process
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.dataset import gathered
-from linkwright.sweeps.frames import receive, send
-from linkwright.sweeps.isolation import isolated
-from linkwright.sweeps.pools import Cores, Here
-from linkwright.sweeps.process import Closed, Death, WorkerProcess
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.worker_main import COLD
+from linkwright.sweeps.worker_process import Closed, Death, WorkerProcess, receive, send
+from linkwright.sweeps.workers import Cores, Here, isolated
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="CPU timers and signals are of POSIX")
 GUARD = 300  # seconds after which something is taken to hang

@@ -17,10 +17,10 @@ from small import written
 import linkwright as lw
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.dataset import gathered, save
-from linkwright.sweeps.pools import Here
-from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import CHUNKS, DATASET, Store
+from linkwright.sweeps.workers import Here
 from rotation import some
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="limits and locks are of POSIX")

@@ -12,10 +12,10 @@ import pytest
 from chores import logged, plan, square, task
 
 from linkwright.errors import LinkwrightError
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.dataset import gathered
-from linkwright.sweeps.pools import Here
-from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import CHUNKS, Store
+from linkwright.sweeps.workers import Here
 
 DRIVER = """
 import sys

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from chores import logged, plan, square, task
 
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.dataset import gathered
-from linkwright.sweeps.pools import Here
-from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import CHUNKS, Store
+from linkwright.sweeps.workers import Here
 from rotation import SEED
 
 pytest.importorskip("distributed")

@@ -24,11 +24,10 @@ from chores import (
 
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.batch import Batch
+from linkwright.sweeps.chunk_runner import KILLED, Runner
 from linkwright.sweeps.dataset import gathered
-from linkwright.sweeps.isolation import CRASHES, DEATHS
-from linkwright.sweeps.pools import Cores, Here, Pool
-from linkwright.sweeps.runner import KILLED, Runner
 from linkwright.sweeps.store import Store
+from linkwright.sweeps.workers import CRASHES, DEATHS, Cores, Here, Pool
 
 
 def result(runner: Runner, folder: Path) -> Batch:

@@ -82,8 +82,8 @@ def sweep(
     reasons; the exit code is 3 if none is good.
     """
     import linkwright as lw
-    from linkwright.sweeps.launch import folder_of
     from linkwright.sweeps.plan import make_plan, plan_text
+    from linkwright.sweeps.sweep import folder_of
 
     parameters = _parameters(model, set_, sample)
     drawn = lw.Sampling(sampling, draws, cases, seed)

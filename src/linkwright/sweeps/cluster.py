@@ -13,8 +13,7 @@ from typing import Any
 from linkwright.base.arrays import Floats
 from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.sweeps.isolation import Processes
-from linkwright.sweeps.pools import Compute, Pool, path_of
+from linkwright.sweeps.workers import Compute, Pool, Processes, path_of
 
 _LOOK = 1.0  # seconds between looks at who works for a scheduler
 _SILENCE = 60.0  # seconds without workers, or without an answer, after which a study gives up

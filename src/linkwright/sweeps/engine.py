@@ -19,8 +19,7 @@ from linkwright.model.cases import Cases
 from linkwright.outputs.motions import Motions, values_of
 from linkwright.outputs.output_language import output_of
 from linkwright.sweeps.batch import Batch, joined, reason_of, sentence
-from linkwright.sweeps.model import StudyModel
-from linkwright.sweeps.readable import Readable
+from linkwright.sweeps.study_model import Readable, StudyModel
 from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:
@@ -79,13 +78,13 @@ class Engine:
             return None
         prescribed = analysis == "kinematic" or (analysis == "inverse dynamic" and model.opens)
         if prescribed and self.task.settings.get("freedom", model.system.freedom) != "pivoting":
-            from linkwright.sweeps.kinematic import Kinematic
+            from linkwright.sweeps.case_kinematics import Kinematic
 
             return Kinematic(model, self.times)
         side_by_side = model.opens and not model.base.programs.carried_by_constraints
         if analysis == "dynamic" and side_by_side and len(self.times) > 1:
             from linkwright.simulation.integrators import STIFF
-            from linkwright.sweeps.dynamic import Dynamic, settings_of
+            from linkwright.sweeps.case_dynamics import Dynamic, settings_of
 
             settings = settings_of(model, self.times, self.task.settings)
             return None if settings.method == STIFF else Dynamic(model, settings)
@@ -151,7 +150,7 @@ class Engine:
             if way is not None:
                 motions = way.motions(cases)
                 if self.forces:
-                    from linkwright.sweeps.forces import add_forces
+                    from linkwright.sweeps.case_dynamics import add_forces
 
                     add_forces(self.model, motions, self.forces)
             else:

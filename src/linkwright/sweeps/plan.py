@@ -16,7 +16,7 @@ from linkwright.base.checks import real_array, whole_number
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.sweeps.distributions import DISTRIBUTIONS, Distribution
-from linkwright.sweeps.settings import Sampling
+from linkwright.sweeps.study_settings import Sampling
 
 SAMPLINGS = ("grid", "latin", "sobol", "random")
 DRAWS = 100  # at every point of the grid, by default

@@ -159,7 +159,7 @@ class Study:
 
         Raises LinkwrightError without matplotlib, and where these outputs cannot be drawn so.
         """
-        from linkwright.sweeps.plots import plot
+        from linkwright.sweeps.study_plots import plot
 
         return plot(self, names, kind, path)
 

@@ -1,23 +1,58 @@
-"""A worker process, seen from the process that started it: given cases, watched, and started anew after a death."""
+"""Worker processes of a study: messages through pipes, the process that computes cases, and the one that watches it."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import IO, Any
+
+import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.frames import receive, send
 
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from linkwright.sweeps.child import serve; serve()"
+_LENGTH = struct.Struct("=Q")
+
+
+def send(stream: IO[bytes], header: Mapping[str, Any], arrays: Sequence[Floats] = ()) -> None:
+    """Write one message."""
+    plain = [np.ascontiguousarray(x, dtype=np.float64) for x in arrays]
+    text = json.dumps({"header": dict(header), "shapes": [list(x.shape) for x in plain]}).encode("ascii")
+    stream.write(_LENGTH.pack(len(text)) + text)
+    for x in plain:
+        stream.write(x.tobytes())
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[Floats]]:
+    """Read one message; `EOFError` where the other process has ended."""
+    (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
+    message = json.loads(_exactly(stream, length))
+    arrays = []
+    for shape in message["shapes"]:
+        content = _exactly(stream, 8 * int(np.prod(shape, dtype=np.int64)))
+        arrays.append(np.frombuffer(content, np.float64).reshape(shape).copy())
+    return message["header"], arrays
+
+
+def _exactly(stream: IO[bytes], count: int) -> bytes:
+    content = stream.read(count)
+    if len(content) < count:
+        raise EOFError("the other process has ended")
+    return content
+
+
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from linkwright.sweeps.worker_main import serve; serve()"
+)
 _STILL = 20.0  # times its limit of CPU time that a case may stand still by the clock on the wall, …
 _LEAST_STILL = 60.0  # … and no less than these seconds: a machine may be busy with other things
 _STARTS = 3  # of a process that is killed before it is ready

@@ -14,7 +14,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.model.cases import Cases
 from linkwright.outputs.motions import Motions
 from linkwright.sweeps.batch import sentence
-from linkwright.sweeps.model import StudyModel
+from linkwright.sweeps.study_model import StudyModel
 
 
 class Kinematic:

@@ -1,26 +1,85 @@
-"""The chunks of a study through a pool of workers: kept as they finish, tried again when a worker dies."""
+"""The chunks of a study through a pool of workers: kept as they finish, tried again when a worker dies, slow cases
+reported.
+"""
 
 from __future__ import annotations
 
 import json
+import threading
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
+from types import TracebackType
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
-from linkwright.errors import LinkwrightError
+from linkwright.errors import LinkwrightError, SlowCaseWarning
 from linkwright.sweeps import work
 from linkwright.sweeps.batch import Batch, joined
 from linkwright.sweeps.plan import Plan
-from linkwright.sweeps.pools import Compute, Pool
-from linkwright.sweeps.settings import Execution
-from linkwright.sweeps.slow import SlowCases
 from linkwright.sweeps.store import Store
+from linkwright.sweeps.study_settings import Execution
 from linkwright.sweeps.task import Task
+from linkwright.sweeps.workers import Compute, Pool
+
+SLOW = 60.0  # seconds after which cases are called slow, if they also take …
+_SLOWER = 10.0  # … so many times as long as the slowest before them
+_AGAIN = 4.0  # times as long, until they are called slow again
+
+
+class SlowCases:
+    """Watches the cases that are computed: at most `busy` parts at a time, in the order in which they were given."""
+
+    def __init__(self, limit: float | None) -> None:
+        self.busy = 1
+        self._limit = limit
+        self._begun: dict[tuple[int, int], float] = {}
+        self._next: dict[tuple[int, int], float] = {}
+        self._slowest = 0.0
+        self._ended: threading.Event | None = None
+
+    def begin(self, start: int, stop: int) -> None:
+        """The cases start … stop are given to a worker."""
+        self._begun[start, stop] = monotonic()
+
+    def end(self, start: int, stop: int) -> None:
+        """They are finished, or given up."""
+        seconds = monotonic() - self._begun.pop((start, stop), monotonic())
+        self._slowest = max(self._slowest, seconds)
+
+    def __enter__(self) -> SlowCases:
+        self._ended = threading.Event()
+        threading.Thread(target=self._watch, args=(self._ended,), daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._ended is not None:
+            self._ended.set()
+
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(min(5.0, SLOW / 4.0)):
+            self._look()
+
+    def _look(self) -> None:
+        now = monotonic()
+        for part, begun in list(self._begun.items())[: self.busy]:
+            seconds = now - begun
+            if seconds > max(SLOW, _SLOWER * self._slowest, self._next.get(part, 0.0)):
+                self._next[part] = _AGAIN * seconds
+                warn(self._sentence(*part, seconds), SlowCaseWarning, stacklevel=1)
+
+    def _sentence(self, start: int, stop: int, seconds: float) -> str:
+        cases = f"case {start} is" if stop - start == 1 else f"cases {start} to {stop - 1} are"
+        advice = "a case that never ends becomes a failed row with time_limit=..."
+        if self._limit is not None:
+            advice = f"a case has {self._limit:g} s of CPU time"
+        return f"{cases} not finished after {seconds:.0f} s; {advice}"
+
 
 VERDICTS = 2  # of a scheduler that a case's workers died, before the case is given up
 KILLED = "its workers died again and again: it took them with it, or there was not enough memory"

@@ -1,4 +1,6 @@
-"""The model of a study: which of its parameters are inputs of programs, and its cases one by one."""
+"""The model of a study: which of its parameters stay open, its cases one by one, and which of them its reader
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism import Mechanism
 from linkwright.model.cases import Cases
 from linkwright.model.checks import alike, parameters_used
+from linkwright.model.elements import laws_of
 from linkwright.model.system import System
+from linkwright.sweeps.batch import reason_of
 from linkwright.sweeps.task import Task
 
 if TYPE_CHECKING:
@@ -116,3 +120,33 @@ class StudyModel:
         start = np.array([self.base.parameters[name] for name in self.names])
         change = np.where(np.isin(self.names, names), np.where(start == 0.0, 1.0, np.abs(start)), 0.0)
         return [(start + part * change).tolist() for part in _AROUND]
+
+
+class Readable:
+    """Looks at the cases with the least and the largest value of each parameter; at all where one of these is refused.
+
+    Reading takes longer than many a case does, so that values between those that were read are taken as good.
+    """
+
+    def __init__(self, model: StudyModel) -> None:
+        self.task = model.task
+        laws = [law for element in model.base.description.elements for law in laws_of(element)]
+        named = {name for law in laws for name in law.names()}
+        self.needed = self.task.analysis != "kinematic" and not model.read_anew and not named.isdisjoint(model.names)
+        self._low, self._high = (np.array([model.base.parameters[name] for name in model.names]) for _ in range(2))
+
+    def reasons(self, values: Floats) -> list[str]:
+        """Why cases are refused, empty where they are not."""
+        reasons = [""] * len(values)
+        if not self.needed or not len(values):
+            return reasons
+        beyond = (values < self._low) | (values > self._high) | ~np.isfinite(values)
+        ends = np.concatenate([np.argmin(values, axis=0), np.argmax(values, axis=0)])
+        asked = [k for k in dict.fromkeys(ends.tolist()) if beyond[k].any()]
+        if any(reason_of(self.task.mechanism, values[k]) for k in asked):
+            return [
+                reason_of(self.task.mechanism, row) if out.any() else ""
+                for row, out in zip(values, beyond, strict=True)
+            ]
+        self._low, self._high = np.fmin(self._low, values.min(axis=0)), np.fmax(self._high, values.max(axis=0))
+        return reasons

@@ -1,14 +1,18 @@
-"""Cases in worker processes: a case that crashes, runs out of memory or takes too long is a row with a reason.
+"""Where the chunks of a study are computed: in this process, or in worker processes on this machine's cores.
 
 The cases that were under way when a process died are computed anew in parts, in a new process, down to the one that
 did it. Nothing else waits for that: other processes have other cases.
+
+`sweeps.cluster` has the third, the workers of a Dask scheduler. All take a function with plain data and give a future.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
 from linkwright.sweeps.batch import Batch, joined
-from linkwright.sweeps.process import Death, WorkerProcess
+from linkwright.sweeps.worker_process import Death, WorkerProcess
 
 CRASHES, DEATHS = 2, 3  # of worker processes on a case before it is given up: of its own doing, or by somebody's
 _PARTS = 8  # that cases are divided into when their process has died
@@ -135,3 +139,72 @@ def _reason(death: Death, deaths: int) -> str:
     if death.beyond:
         return f"{death.reason}; raise time_limit if it needs longer"
     return f"its worker process died each of {deaths} times: {death.reason}"
+
+
+#: What computes cases: from a task's text and values to plain data, as `sweeps.work.compute` does.
+Compute = Callable[[str, Floats], dict[str, Any]]
+
+
+class Pool:
+    """Takes chunks: at most `window` at a time."""
+
+    window = 1
+    busy = 1  # chunks that are computed at once; others wait
+
+    def submit(self, function: Compute, text: str, values: Floats, limit: float | None = None) -> Future[Any]:
+        """A future of what the function makes of these cases; `limit` is in seconds of CPU time a case."""
+        raise NotImplementedError
+
+    def died(self, error: BaseException) -> bool:
+        """Whether an error means that workers died, with all that they had."""
+        return False
+
+    def complaint(self) -> str:
+        """What keeps this from going on; empty if nothing does."""
+        return ""
+
+    def explained(self, error: BaseException) -> str:
+        """An error that is not a case's, in words."""
+        return f"a worker failed: {type(error).__name__}: {error}"
+
+    def close(self, *, now: bool = False) -> None:
+        """Let go of what was taken; `now` with chunks under way."""
+
+
+class Here(Pool):
+    """This process, one chunk after the other."""
+
+    def submit(self, function: Compute, text: str, values: Floats, limit: float | None = None) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(function(text, values))
+        return future
+
+
+class Cores(Pool):
+    """Worker processes of this machine, each watched by a thread of this one."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = self.busy = workers
+        self.window = workers + 1
+        self._processes = Processes()
+        self._threads = ThreadPoolExecutor(workers, "linkwright study")
+
+    def submit(self, function: Compute, text: str, values: Floats, limit: float | None = None) -> Future[Any]:
+        return self._threads.submit(self._processes.compute, path_of(function), text, values, limit)
+
+    def close(self, *, now: bool = False) -> None:
+        self._threads.shutdown(wait=not now, cancel_futures=True)
+        self._processes.close()
+
+
+def path_of(function: Compute) -> str:
+    """Where another process finds a function."""
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1

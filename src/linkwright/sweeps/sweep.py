@@ -15,16 +15,16 @@ from linkwright.base.settings import takes_settings
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.outputs.question import AnalysisSettings
 from linkwright.sweeps import work
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.cluster import Cluster, no_place
 from linkwright.sweeps.dataset import gathered, load, save
 from linkwright.sweeps.manifest import study_digest
 from linkwright.sweeps.plan import Plan, make_plan
-from linkwright.sweeps.pools import Cores, Here, cores
-from linkwright.sweeps.runner import Runner
-from linkwright.sweeps.settings import Execution, Sampling, StudyFolder
 from linkwright.sweeps.store import DATASET, Store
 from linkwright.sweeps.study import Study
+from linkwright.sweeps.study_settings import Execution, Sampling, StudyFolder
 from linkwright.sweeps.task import Task, make_task
+from linkwright.sweeps.workers import Cores, Here, cores
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

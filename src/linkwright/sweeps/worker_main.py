@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.frames import receive, send
+from linkwright.sweeps.worker_process import receive, send
 from linkwright.tape.running import listen
 
 COLD = 2.0  # seconds of CPU time that the first cases of a process may take besides: for imports and reading code
