@@ -3,9 +3,9 @@
 from linkwright import control as control
 from linkwright import errors as errors
 from linkwright.analysis.analyse import analyse as analyse
+from linkwright.design.design_settings import Search as Search
 from linkwright.design.optimise import optimise as optimise
 from linkwright.design.sensitivity import sensitivities as sensitivities
-from linkwright.design.settings import Search as Search
 from linkwright.dynamics.methods.operation_counts import operation_counts as operation_counts
 from linkwright.exports.export import export as export
 from linkwright.kernels.cuda.device_arrays import gpu as gpu

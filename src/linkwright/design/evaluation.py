@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.design.optimum import Visit
 from linkwright.design.problem import Problem
-from linkwright.design.rows import Undefined
-from linkwright.design.space import Space
+from linkwright.design.recorded_functions import Undefined
+from linkwright.design.search_space import Space, Visit
 from linkwright.errors import LinkwrightError
 from linkwright.outputs.derivatives import Answer
 

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arrays import Floats
 from linkwright.base.settings import takes_settings
+from linkwright.design.design_settings import Search
 from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Point, overstepped
-from linkwright.design.optimum import Optimum
 from linkwright.design.problem import Problem
-from linkwright.design.settings import Search
-from linkwright.design.space import Space, limits_of, space_of
+from linkwright.design.search_space import Optimum, Space, limits_of, space_of
 from linkwright.errors import ModelError
 from linkwright.mechanism import mechanism_of
 from linkwright.outputs.derivatives import Outputs

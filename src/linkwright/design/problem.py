@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.base.arrays import Floats
-from linkwright.design.rows import Undefined, checked_finite
+from linkwright.design.recorded_functions import Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism
 from linkwright.model.checks import parameters_used
@@ -18,7 +18,7 @@ from linkwright.outputs.derivatives import Answer, Outputs, Rows
 from linkwright.outputs.question import AnalysisSettings, kind_of, times_asked
 
 if TYPE_CHECKING:
-    from linkwright.design.rows import Evaluator
+    from linkwright.design.recorded_functions import Evaluator
 
 MODES = ("forward", "reverse")
 #: Parameters for each output from which it is cheaper to go back through the steps.
@@ -57,17 +57,17 @@ class Problem:
     def _evaluator(self, settings: AnalysisSettings) -> Evaluator:
         mech, names, o = self.mech, self.names, self.outputs
         if self.kind == "kinematic":
-            from linkwright.design.kinematic import Kinematic
+            from linkwright.design.kinematic_slopes import Kinematic
 
             return Kinematic(mech, names, o.series, self.times)
         from linkwright.analysis.analyse import refuse_massless
 
         refuse_massless(mech.with_parameters(**dict(zip(names, self.start.tolist(), strict=True))))
         if self.kind == "static":
-            from linkwright.design.static import Static
+            from linkwright.design.static_slopes import Static
 
             return Static(mech, names, o.series, self.times)
-        from linkwright.design.dynamic import Dynamic
+        from linkwright.design.dynamic_slopes import Dynamic
 
         return Dynamic(mech, names, o.series, self.times, method=settings.method or "rk4", dt=settings.dt)
 
@@ -93,7 +93,7 @@ class Problem:
         )
 
     def _pulled(self, values: Floats) -> tuple[Rows, dict[str, Answer]]:
-        from linkwright.design.dynamic import Dynamic
+        from linkwright.design.dynamic_slopes import Dynamic
 
         assert isinstance(self.evaluator, Dynamic)
         rows, gradient = self.evaluator.pulled(values, lambda x: self.outputs.adjoints(x, self.names, values))

@@ -15,8 +15,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.design.recorded import Recorded
-from linkwright.design.rows import Evaluator, second_derivatives
+from linkwright.design.recorded_functions import Evaluator, Recorded, second_derivatives
 from linkwright.dynamics.closed.initial_conditions import Conditions
 from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel

@@ -1,10 +1,4 @@
-r"""Derivatives of prescribed motion: rows of outputs at every time point as functions of the parameters.
-
-At a position found, x(t, p) solves Φ(q ⊕ x, t, p) = 0 with x = 0 there. With A = G⁺ held constant, each step
-x ← x − A Φ makes one more order of its derivatives exact, and v ← v − A (G v + Φ_t) those of the rates: what is
-recorded has no linear solve in it. Redundant equations and freedom that is left lie outside the range of A; that the
-parameters keep the former closed, and that the outputs do not depend on the latter, is checked.
-"""
+r"""Derivatives of prescribed motion and of equilibria: rows of outputs as functions of the parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.design.rows import Evaluator, Undefined, differentiated
+from linkwright.design.recorded_functions import Evaluator, Undefined, differentiated
 from linkwright.errors import AssemblyError, ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.checks import listed

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.design.recorded import Recorded
-from linkwright.design.rows import Evaluator, Undefined, differentiated
+from linkwright.design.recorded_functions import Evaluator, Recorded, Undefined, differentiated
 from linkwright.dynamics.equilibrium import NoEquilibrium, frozen
 from linkwright.errors import AssemblyError
 from linkwright.kernels.kernel import Kernel

@@ -1,4 +1,4 @@
-r"""Derivatives of simulated motion, through a fixed-step method: exact for the numbers that it computes.
+"""Derivatives of simulated motion, through a fixed-step method: exact for the numbers that it computes.
 
 Forward: tangents of the state are taken along with every step, all parameters in a batch. In reverse: the states are
 kept, and the adjoints of the outputs go back through the steps, at a cost that does not grow with the parameters.
@@ -15,22 +15,48 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import positive_number
 from linkwright.base.locks import cached_property
-from linkwright.design.beginning import InitialState
-from linkwright.design.recorded import DesignRequest
-from linkwright.design.rows import Evaluator, Undefined, second_derivatives
-from linkwright.design.straight import StraightParts
+from linkwright.design.initial_slopes import InitialState
+from linkwright.design.recorded_functions import DesignRequest, Evaluator, Undefined, second_derivatives
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.kernels.kernel import Kernel
 from linkwright.outputs.derivatives import Rows, Series
 from linkwright.simulation.integrators import METHODS, STIFF, tableau_of
+from linkwright.simulation.step_parts import Composer, Parts
 from linkwright.simulation.step_programs import held_steps
 from linkwright.simulation.steps import ending, fixed_step
 from linkwright.spatial.algebra import Array
-from linkwright.tape.build import record
+from linkwright.tape.build import Ref, record
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
+
+#: Newton's rounds after every step: a step leaves a miss of its own error, a round its square.
+ROUNDS = 2
+
+
+class StraightParts(Parts):
+    """The parts of an integrator whose projection takes a fixed number of rounds."""
+
+    def _close(self, b: Composer, q: Ref, t: Ref, q_out: Ref) -> tuple[Ref, Ref]:
+        program = self._program("closing")
+        size, count = b.number("size"), b.number("count")
+        for k in range(ROUNDS):
+            there = q_out if k == ROUNDS - 1 else b.spare(f"q_round{k}", self.nq)
+            dv, phi = b.spare(f"dq{k}", self.nv), b.spare(f"phi{k}", program.outputs[1].size)
+            inputs = {"q": q, "t": t, **self.parameters(b)}
+            b.run(program, [inputs[port.name] for port in program.inputs], [dv, phi])
+            b.run(self.integrate, [q, dv], [there])
+            if k == ROUNDS - 1:
+                b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.constraint_units, [], [size])
+            q = there
+        b.call(lambda s: s * 0.0 + float(ROUNDS), [size], [count])
+        return size, count
+
+
+def _squares(x: Any) -> Any:
+    return x @ x
+
 
 #: Of an output's size, how much half the step may change it, where the step is chosen here.
 ACCURACY = 3e-5
