@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import linkwright as lw
+from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
-from linkwright.symbolic.derivation.reading import model_of
 from linkwright.symbolic.formulas.formula import evaluate
 
 

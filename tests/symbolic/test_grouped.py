@@ -14,8 +14,8 @@ import robots
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
 from linkwright.mechanism import Mechanism
 from linkwright.symbolic.derivation.literal import LETTERS, literal
+from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
-from linkwright.symbolic.derivation.reading import model_of
 from linkwright.symbolic.formulas.exact import times
 from linkwright.symbolic.formulas.formula import Root, Symbol, Trig, evaluate
 from linkwright.symbolic.formulas.ring import Ring

@@ -11,8 +11,8 @@ import linkwright as lw
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.symbolic.derivation import progress as derivation
 from linkwright.symbolic.derivation.literal import literal
+from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.progress import Derivation, estimate
-from linkwright.symbolic.derivation.reading import model_of
 from linkwright.symbolic.equations import Equations, estimated
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"

@@ -1,4 +1,4 @@
-"""Paper 4's arm of three links, term by term as texts in the order of `linkwright.symbolic.formulas.forms`.
+"""Paper 4's arm of three links, term by term as texts in the order of `linkwright.symbolic.formulas.polynomial_forms`.
 
 The paper gathers terms by l2; here they are multiplied out, and in each the factors stand as number, parameters by
 name, rates, cosine or sine.

@@ -20,21 +20,20 @@ from linkwright.base.files import check_place, write_text
 from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
-from linkwright.symbolic.derivation.links import Model
+from linkwright.symbolic.derivation.elementary_links import Model
 from linkwright.symbolic.derivation.literal import literal as made_literal
+from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way
 from linkwright.symbolic.derivation.progress import Derivation, Estimate, Progress, estimate
-from linkwright.symbolic.derivation.reading import model_of
+from linkwright.symbolic.equation_parts import FORMS, Parts, meanings
+from linkwright.symbolic.equation_quantities import PARTS, SHORTEST_FIRST
 from linkwright.symbolic.equilibria.balance import Force
 from linkwright.symbolic.equilibria.states_of_rest import Equilibria, Equilibrium, equilibria
 from linkwright.symbolic.formulas.formula import Block
 from linkwright.symbolic.formulas.ring import Compiled
 from linkwright.symbolic.linear.linearisation import Linearisation, Point
-from linkwright.symbolic.meanings import meanings
-from linkwright.symbolic.parts import FORMS, Parts
 from linkwright.symbolic.printing import PRINTERS, Operations, Sheet, latex_block, operations
-from linkwright.symbolic.printing.notebook import SHORT, html_blocks
-from linkwright.symbolic.quantities import PARTS, SHORTEST_FIRST
+from linkwright.symbolic.printing.notebook_formulas import SHORT, html_blocks
 from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
 
 MOST = 10_000_000  # terms: some gigabytes

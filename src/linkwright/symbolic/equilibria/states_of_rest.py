@@ -13,15 +13,14 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
 from linkwright.symbolic.equilibria.balance import Balance, Force
-from linkwright.symbolic.equilibria.gimbal_lock import LEFT_OUT, UNSURE, Gimbals, triples
-from linkwright.symbolic.equilibria.quarter_turns import Exact, quarters
+from linkwright.symbolic.equilibria.quarter_turns import LEFT_OUT, UNSURE, Exact, Gimbals, quarters, triples
 from linkwright.symbolic.equilibria.roots import roots
 from linkwright.symbolic.formulas.exact import finite, short
 from linkwright.symbolic.formulas.formula import Sum
 from linkwright.symbolic.formulas.ring import Compiled
 from linkwright.symbolic.linear.linearisation import Linearisation, Value
-from linkwright.symbolic.printing.notebook import html_table, text_line
-from linkwright.symbolic.printing.plain import text
+from linkwright.symbolic.printing.notebook_formulas import html_table, text_line
+from linkwright.symbolic.printing.writer import text
 
 Stability = Literal["stable", "unstable", "neutral", "unknown"]
 NEAR = 1e-6  # rad, or of the mechanism's length: what is nearer than this is one

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from linkwright.errors import ModelError
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number
+from linkwright.symbolic.derivation.fixed_angles import Angles, Multiples
 from linkwright.symbolic.formulas.exact import added, decimal, extent, from_parts, known_angle, rational, times
-from linkwright.symbolic.formulas.fixed_angles import Angles, Multiples
 from linkwright.symbolic.formulas.formula import Applied, Sum, Symbol, factors
 
 #: cos and sin of Σ multiple · parameter + constant.

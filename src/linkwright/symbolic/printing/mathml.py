@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from linkwright.symbolic.formulas.formula import Applied, Factor, Sum, Trig
-from linkwright.symbolic.printing.drawing import Drawing
-from linkwright.symbolic.printing.names import Split
+from linkwright.symbolic.printing.block_drawing import Drawing
+from linkwright.symbolic.printing.symbol_names import Split
 
 _OPERATORS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "log": "ln"}
 #: U+2061, which tells readers (also those that speak) that a function is applied.

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from linkwright.base.locks import cached_property
+from linkwright.symbolic.equation_quantities import MOTION, QUANTITIES, Quantity
 from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, place, raised
 from linkwright.symbolic.formulas.formula import symbols as symbols_of
-from linkwright.symbolic.quantities import MOTION, QUANTITIES, Quantity
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from linkwright.kernels.c.spelling import function_name
 from linkwright.symbolic.formulas.formula import Symbol
-from linkwright.symbolic.printing.c import C, c_comment
+from linkwright.symbolic.printing.c_printer import C, c_comment
 from linkwright.symbolic.printing.code import WIDTH, Language, wrapped
-from linkwright.symbolic.printing.names import folded
-from linkwright.symbolic.printing.python import Python, float_text, listed, one_line, returned
-from linkwright.symbolic.recursive.steps import NAMES, Node, Operation, negative, signed
+from linkwright.symbolic.printing.python_printer import Python, float_text, listed, one_line, returned
+from linkwright.symbolic.printing.symbol_names import folded
+from linkwright.symbolic.recursive.named_steps import NAMES, Node, Operation, negative, signed
 from linkwright.tape import operations as O
 
 if TYPE_CHECKING:

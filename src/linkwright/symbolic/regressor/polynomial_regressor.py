@@ -30,10 +30,10 @@ from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import Description
 from linkwright.model.force_laws import FRICTION_SPEED
-from linkwright.symbolic.derivation.links import NONE, Link, Model
+from linkwright.symbolic.derivation.elementary_links import NONE, Link, Model
 from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, carried
+from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Mass
-from linkwright.symbolic.derivation.reading import model_of
 from linkwright.symbolic.formulas.exact import ZERO, added, rational, spread, times
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, raised, symbols
 from linkwright.symbolic.formulas.ring import Compiled, Poly, Ring

@@ -9,8 +9,8 @@ from typing import ClassVar
 from linkwright.kernels.c.spelling import comment, function_name
 from linkwright.kernels.c.spelling import literal as c_literal
 from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, header, routine, wrapped
-from linkwright.symbolic.printing.names import ascii_identifier, folded
 from linkwright.symbolic.printing.sheet import Sheet, used
+from linkwright.symbolic.printing.symbol_names import ascii_identifier, folded
 
 _INLINE = {
     "lt": "({} < {} ? 1.0 : 0.0)",

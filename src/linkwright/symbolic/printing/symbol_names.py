@@ -9,8 +9,8 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from linkwright.kernels.c.spelling import identifier as c_identifier
+from linkwright.symbolic.equation_quantities import QUANTITIES
 from linkwright.symbolic.formulas.formula import Block
-from linkwright.symbolic.quantities import QUANTITIES
 
 _GREEK_NAMES = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi "

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from linkwright.symbolic.formulas.formula import Block, Sum
 from linkwright.symbolic.printing.latex import Latex
 from linkwright.symbolic.printing.mathml import MathML, equation_line, math
-from linkwright.symbolic.printing.names import split
 from linkwright.symbolic.printing.sheet import size, terms
+from linkwright.symbolic.printing.symbol_names import split
 
 #: Terms up to which something is drawn; what is longer is described in a line.
 SHORT = 120

@@ -13,8 +13,8 @@ from linkwright.model.description import Description
 from linkwright.model.elements import JointForce, Rod
 from linkwright.model.expression import Expression, Name, Number, replaced
 from linkwright.model.topology import Topology, of_first_leader, span
-from linkwright.symbolic.derivation.basic_angles import Basis
-from linkwright.symbolic.derivation.links import Inertial, Link, Model, Rotor, Vector
+from linkwright.symbolic.derivation.elementary_links import Inertial, Link, Model, Rotor, Vector
+from linkwright.symbolic.derivation.fixed_angles import Angles, Basis, Multiples
 from linkwright.symbolic.formulas.exact import (
     NEAR,
     ONE,
@@ -30,7 +30,6 @@ from linkwright.symbolic.formulas.exact import (
     turn,
 )
 from linkwright.symbolic.formulas.expressions import angles_in, from_expression, plain, tabulated
-from linkwright.symbolic.formulas.fixed_angles import Angles, Multiples
 from linkwright.symbolic.formulas.formula import Sum, Symbol, number, symbols, tidied
 from linkwright.symbolic.formulas.ring import Turn
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, counted, header, routine, wrapped
-from linkwright.symbolic.printing.names import python_identifier
 from linkwright.symbolic.printing.sheet import Sheet
+from linkwright.symbolic.printing.symbol_names import python_identifier
 
 _MATH = ("asin", "acos", "atan", "atan2", "sin", "cos", "tan", "sqrt", "exp", "log", "sinh", "cosh", "tanh", "pow")
 # A choice is an expression: what is not chosen is not computed, and cannot divide by zero.

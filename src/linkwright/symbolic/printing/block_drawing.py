@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar
 
+from linkwright.symbolic.equation_quantities import Quantity
 from linkwright.symbolic.formulas.formula import Block, Sum, Symbol
-from linkwright.symbolic.printing.names import Split, entry_letter, letter, split
-from linkwright.symbolic.printing.plain import Plain
 from linkwright.symbolic.printing.sheet import Sheet, different, places, terms
-from linkwright.symbolic.printing.walk import Writer, decimal
-from linkwright.symbolic.quantities import Quantity
+from linkwright.symbolic.printing.symbol_names import Split, entry_letter, letter, split
+from linkwright.symbolic.printing.writer import Plain, Writer, decimal
 
 #: The largest matrix that is drawn, and about how many signs of plain text fit beside each other in it.
 _LARGEST, _WIDTH = 12, 60
