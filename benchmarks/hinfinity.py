@@ -28,7 +28,7 @@ from published_designs import PUBLISHED, disturbance_process
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
 from linkwright.control.hinfinity.norms import grid_norm, hinf_norm
 from linkwright.control.hinfinity.synthesis import hinf
-from linkwright.control.hinfinity.systems import System, from_polynomials, lft, series
+from linkwright.control.linear_systems import System, from_polynomials, lft, series
 from linkwright.errors import LinkwrightWarning
 
 LIMIT = 30.0  # seconds that another tool gets for a problem

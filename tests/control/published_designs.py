@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
 from linkwright.control.hinfinity.synthesis import hinf
-from linkwright.control.hinfinity.systems import System, block_diagonal, from_polynomials, stack
+from linkwright.control.linear_systems import System, block_diagonal, from_polynomials, stack
 
 
 @dataclass(frozen=True)

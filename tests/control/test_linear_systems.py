@@ -5,7 +5,7 @@ import pytest
 from linear_cases import random_system
 from scipy.signal import TransferFunction, dfreqresp, freqresp
 
-from linkwright.control.hinfinity.systems import (
+from linkwright.control.linear_systems import (
     System,
     delay,
     from_polynomials,

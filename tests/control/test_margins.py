@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from linkwright.control.hinfinity.margins import _feedback, margins
-from linkwright.control.hinfinity.systems import (
-    System,
-    block_diagonal,
-    from_polynomials,
-    gains,
-    series,
-)
+from linkwright.control.linear_systems import System, block_diagonal, from_polynomials, gains, series
 
 CASES = {
     "unstable plant, ω = 0": (([1.0], [1.0, -1.0], None), 2.0, 0.5, np.inf),

@@ -10,7 +10,7 @@ from published_designs import PUBLISHED
 from linkwright.control.hinfinity.margins import margins
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
 from linkwright.control.hinfinity.norms import hinf_norm
-from linkwright.control.hinfinity.systems import System, from_polynomials, gains, series
+from linkwright.control.linear_systems import System, from_polynomials, gains, series
 from linkwright.errors import DesignError, LinkwrightWarning, ModelError, ShapeError
 
 pytestmark = pytest.mark.filterwarnings("ignore::linkwright.errors.LinkwrightWarning")

@@ -5,7 +5,7 @@ import pytest
 from linear_cases import HZ16, random_system, resonance, sampled_case
 
 from linkwright.control.hinfinity.norms import grid_norm, hinf_norm
-from linkwright.control.hinfinity.systems import delay, from_polynomials, gains, series, system
+from linkwright.control.linear_systems import delay, from_polynomials, gains, series, system
 
 
 def test_a_first_order_lag_has_the_gain_at_zero() -> None:

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from linkwright.control.hinfinity.discrete import Sampled
 from linkwright.control.hinfinity.norms import Norm
 from linkwright.control.hinfinity.reduction import Reduced
-from linkwright.control.hinfinity.systems import System
+from linkwright.control.hinfinity.sampled_design import Sampled
 from linkwright.control.identification.prediction import Orders
 from linkwright.control.identification.records import Record
 from linkwright.control.identification.selection import Candidate, Selection
 from linkwright.control.identification.spectra import spectrum
+from linkwright.control.linear_systems import System
 
 SYSTEM = System(0.5 * np.eye(2), np.ones((2, 1)), np.ones((1, 2)), [[0.0]], 0.01)
 NORM = Norm(1.25, 1.25, 2 * np.pi * 3.0)

@@ -88,7 +88,7 @@ def test_a_file_that_is_no_table_says_so(tmp_path, content, told) -> None:
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("linkwright.control.identification.tables.MOST_BYTES", 10)
+    monkeypatch.setattr("linkwright.control.identification.records.MOST_BYTES", 10)
     (tmp_path / "a.csv").write_text("u,y\n1,2\n3,4\n")
     with pytest.raises(DataError, match="at most 10 are read"):
         lw.control.Record.read(tmp_path / "a.csv", dt=1.0)
@@ -123,8 +123,8 @@ def test_a_decimal_comma_is_told_from_a_gap(tmp_path) -> None:
 
 
 def test_a_field_and_a_line_have_a_longest_length(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("linkwright.control.identification.tables.LONGEST_FIELD", 20)
-    monkeypatch.setattr("linkwright.control.identification.tables.LONGEST_LINE", 60)
+    monkeypatch.setattr("linkwright.control.identification.records.LONGEST_FIELD", 20)
+    monkeypatch.setattr("linkwright.control.identification.records.LONGEST_LINE", 60)
     (tmp_path / "a.csv").write_text(f"u,y,more\n1,2,{'x' * 21}\n")
     with pytest.raises(DataError, match="line 2, column 'more' has 21 characters; at most 20"):
         lw.control.Record.read(tmp_path / "a.csv", dt=1.0)

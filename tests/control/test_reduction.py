@@ -7,7 +7,7 @@ from linear_cases import random_system, sampled_case
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
 from linkwright.control.hinfinity.norms import hinf_norm
 from linkwright.control.hinfinity.reduction import hankel_singular_values, reduce
-from linkwright.control.hinfinity.systems import System, block_diagonal, from_polynomials
+from linkwright.control.linear_systems import System, block_diagonal, from_polynomials
 from linkwright.errors import DesignError, ModelError
 
 pytestmark = pytest.mark.filterwarnings("ignore::linkwright.errors.LinkwrightWarning")

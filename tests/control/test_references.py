@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.control.loop.turns import turn_matrix, turn_vector
+from linkwright.control.loop.references import turn_matrix, turn_vector
 from linkwright.errors import ModelError, ShapeError
 
 C = lw.control
@@ -80,7 +80,7 @@ def test_turns_of_a_pose_have_their_angular_velocity_and_acceleration() -> None:
 
 
 def test_small_turns_join_the_series_smoothly() -> None:
-    from linkwright.control.loop.turns import turning
+    from linkwright.control.loop.references import turning
 
     direction, rate, bend = np.array([0.6, 0.0, 0.8]), np.array([0.3, 1.0, -0.5]), np.array([2.0, 0.1, 0.4])
     inside, outside = (turning(r * direction, rate, bend) for r in (0.00999999, 0.01000001))

@@ -6,7 +6,7 @@ from scipy.signal import cont2discrete, lfilter
 
 from linkwright import control
 from linkwright.control.hinfinity.repeated import Weighting, repeated_design
-from linkwright.control.hinfinity.systems import system
+from linkwright.control.linear_systems import system
 from linkwright.errors import ExcitationError, ModelError, UnstableModelError
 
 DT = 2e-3

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from linear_cases import resonance
 
-from linkwright.control.hinfinity.systems import System, from_polynomials, system
 from linkwright.control.hinfinity.weights import (
     error_weight,
     first_order,
@@ -12,6 +11,7 @@ from linkwright.control.hinfinity.weights import (
     performance_weight,
     relative_error,
 )
+from linkwright.control.linear_systems import System, from_polynomials, system
 from linkwright.errors import ModelError, ShapeError
 
 W = np.geomspace(1.0, 1000.0, 150)

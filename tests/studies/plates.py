@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linkwright.control import Hexapod
-from linkwright.control.parallel.kinematics import leg_motion
+from linkwright.control.parallel.leg_kinematics import leg_motion
 from linkwright.kernels.llvm import compiler
 from linkwright.studies.manipulator.machine import state
 

@@ -13,10 +13,10 @@ from plates import chain_torques, plate_at, plates
 
 from linkwright.control import Corrected, LinkInertia, StepSettings, friction
 from linkwright.control.loop.controller import Measured, Target
-from linkwright.control.parallel.forward import moved
-from linkwright.control.parallel.kinematics import SingularPose, Unreachable, legs_at, rotation_matrix
-from linkwright.control.parallel.step import ControlStep, StepError
-from linkwright.control.parallel.step_program import Flag
+from linkwright.control.parallel.control_step import ControlStep, StepError
+from linkwright.control.parallel.forward_kinematics import moved
+from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, legs_at, rotation_matrix
+from linkwright.control.parallel.step_programs_c import Flag
 from linkwright.errors import ModelError, ShapeError
 from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import machine

@@ -8,9 +8,9 @@ from plates import chain_torques, plates
 
 from linkwright.control import LinkInertia
 from linkwright.control.parallel import legs
-from linkwright.control.parallel.forward import moved
-from linkwright.control.parallel.kinematics import leg_jacobians, leg_motion, legs_at
+from linkwright.control.parallel.forward_kinematics import moved
 from linkwright.control.parallel.leg_counts import leg_counts, part_programs, unified_program
+from linkwright.control.parallel.leg_kinematics import leg_jacobians, leg_motion, legs_at
 from linkwright.spatial.rotation import euler_parameters_matrix
 from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import machine

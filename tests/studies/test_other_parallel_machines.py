@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.control.parallel.kinematics import Unreachable
+from linkwright.control.parallel.leg_kinematics import Unreachable
 from linkwright.errors import ModelError, ShapeError
 from linkwright.studies.manipulator import delta, stewart
 

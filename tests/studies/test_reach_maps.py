@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkwright.control.parallel.kinematics import SingularPose, Unreachable, leg_jacobians, legs_at
+from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, leg_jacobians, legs_at
 from linkwright.errors import ModelError, ShapeError
 from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.maps import (

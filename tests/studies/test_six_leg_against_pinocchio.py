@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwright.control import LinkInertia
-from linkwright.control.parallel.kinematics import leg_motion
+from linkwright.control.parallel.leg_kinematics import leg_motion
 from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import leg_joints, machine, state
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.control.parallel.kinematics import SingularPose, Unreachable, check_reach, leg_jacobians, legs_at
+from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, check_reach, leg_jacobians, legs_at
 from linkwright.errors import ModelError, ShapeError
 from linkwright.studies.manipulator.geometry import SIX_LEG
 from linkwright.studies.manipulator.machine import Drives, leg_joints, machine, state

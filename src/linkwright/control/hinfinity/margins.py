@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.norms import hinf_norm
-from linkwright.control.hinfinity.systems import System, gains, lft, series, system
+from linkwright.control.linear_systems import System, gains, lft, series, system
 
 _LARGEST = 1e12  # a loop gain beyond it, or below its inverse, counts as infinite or zero
 

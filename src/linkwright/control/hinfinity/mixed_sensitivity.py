@@ -14,7 +14,7 @@ from linkwright.base.locks import cached_property
 from linkwright.control.hinfinity.margins import Margins, loop_margins
 from linkwright.control.hinfinity.norms import Norm, hinf_norm
 from linkwright.control.hinfinity.synthesis import Design, hinf
-from linkwright.control.hinfinity.systems import (
+from linkwright.control.linear_systems import (
     HasSystem,
     System,
     block_diagonal,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.control.hinfinity.systems import System, balanced, system, to_continuous, unmapped
+from linkwright.control.linear_systems import System, balanced, system, to_continuous, unmapped
 
 
 @dataclass(frozen=True)

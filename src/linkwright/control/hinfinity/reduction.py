@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.norms import Norm, hinf_norm
-from linkwright.control.hinfinity.systems import (
+from linkwright.control.linear_systems import (
     HasSystem,
     System,
     gains,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.control.hinfinity.discrete import sampled
 from linkwright.control.hinfinity.margins import Margins, loop_margins
-from linkwright.control.hinfinity.systems import (
+from linkwright.control.hinfinity.sampled_design import sampled
+from linkwright.control.linear_systems import (
     System,
     delay,
     from_polynomials,
@@ -22,7 +22,7 @@ from linkwright.control.hinfinity.systems import (
     series,
     system,
 )
-from linkwright.control.loop.compensator import Compensator
+from linkwright.control.loop.compensators import Compensator
 from linkwright.errors import DesignError, ModelError, ShapeError
 
 Complexes = NDArray[np.complex128]

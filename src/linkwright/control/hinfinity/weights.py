@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import real_array
-from linkwright.control.hinfinity.systems import System, from_polynomials, to_continuous, to_sampled
+from linkwright.control.linear_systems import System, from_polynomials, to_continuous, to_sampled
 from linkwright.errors import DesignError, ModelError, ShapeError
 
 
@@ -81,7 +81,7 @@ def _performance(
     if w is None:
         if dt is None:
             return first_order(bandwidth, low, high)
-        from linkwright.control.hinfinity.discrete import sampled
+        from linkwright.control.hinfinity.sampled_design import sampled
 
         return sampled(first_order(bandwidth, low, high), dt, "tustin", bandwidth)
     points, size = real_array("w", w), real_array("spectrum", spectrum)

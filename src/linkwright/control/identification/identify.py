@@ -14,8 +14,8 @@ from linkwright.control.identification.fitting import Fitted, fit
 from linkwright.control.identification.models import FAMILIES, SHARED, Model
 from linkwright.control.identification.prediction import Orders, split
 from linkwright.control.identification.records import SHORTEST, Record
+from linkwright.control.identification.residual_tests import predicted_fit, simulated_fit
 from linkwright.control.identification.selection import select
-from linkwright.control.identification.validation import predicted_fit, simulated_fit
 from linkwright.errors import DataError, LinkwrightError, LinkwrightWarning, UnstableModelError
 
 NAMES = {"bj": "box-jenkins", "box_jenkins": "box-jenkins", "output-error": "oe"}

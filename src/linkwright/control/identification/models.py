@@ -1,4 +1,4 @@
-"""A sampled linear model with its noise and its uncertainty: what `identify` returns and a user may write down."""
+"""A sampled linear model with its noise and its uncertainty, and its state-space forms."""
 
 from __future__ import annotations
 
@@ -7,18 +7,98 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import logm  # type: ignore[import-untyped]  # SciPy has no types
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import positive_number, real_array, whole_number
-from linkwright.control.identification.prediction import Coefficients, Orders, Predictor, join, stable
+from linkwright.control.identification.prediction import Coefficients, Orders, Predictor, join, reflected, stable
 from linkwright.control.identification.uncertainty import Band, response_covariance
+from linkwright.control.linear_systems import System, delay, from_polynomials, row, series, to_continuous
 from linkwright.errors import LinkwrightError
 
 if TYPE_CHECKING:
     from linkwright.control.identification.records import Record
+    from linkwright.control.identification.residual_tests import ResidualTests
     from linkwright.control.identification.selection import Candidate
-    from linkwright.control.identification.validation import ResidualTests
+
+
+def realised(numerator: Floats, denominator: Floats, dt: float) -> System:
+    """A transfer function in q^-1: the same coefficients in falling powers of z, once both are of one length."""
+    n = max(len(numerator), len(denominator))
+    num, den = (np.concatenate([p, np.zeros(n - len(p))]) for p in (numerator, denominator))
+    return from_polynomials(num, den, dt)
+
+
+def sampled(model: Model, *, noise: bool = False) -> System:
+    """The plant with its delay; with `noise`, [G, H] from (u, e)."""
+    plant = realised(np.concatenate([np.zeros(model.delay), model.B]), model.F, model.dt)
+    if not noise:
+        return plant
+    return row([plant, realised(model.C, model.D, model.dt)])
+
+
+def continuous(model: Model, method: str, pade: int | None) -> System:
+    """The continuous plant; see `Model.continuous`."""
+    held = min(model.delay, 1)
+    extra = held + len(model.B) - 1 - (len(model.F) - 1)
+    late = realised(np.concatenate([np.zeros(held), model.B]), model.F, model.dt)
+    if method == "tustin":
+        flat, half = to_continuous(late), 2.0 / model.dt  # s there is s dt/2
+        plant = System(half * flat.A, np.sqrt(half) * flat.B, np.sqrt(half) * flat.C, flat.D)
+    elif method != "zoh":
+        raise LinkwrightError(f"a sampled model becomes continuous by 'zoh' or 'tustin', not {method!r}")
+    elif extra > 0:
+        raise LinkwrightError(
+            f"B is too long for a continuous system: {extra} of the model's poles lie at z = 0, which no held "
+            f"continuous plant has. Identify with nb ≤ {len(model.F) - held} and a larger delay, or take 'tustin'"
+        )
+    else:
+        negative = [p for p in np.roots(model.F) if abs(p.imag) < 1e-12 and p.real <= 0]
+        if negative:
+            raise LinkwrightError(
+                f"a pole at z = {negative[0].real:.3g} has no real continuous counterpart. Identify with nf one "
+                "smaller or larger, sample faster, or take method='tustin'"
+            )
+        n = late.order
+        whole = np.block([[late.A, late.B], [np.zeros((1, n)), np.ones((1, 1))]])
+        rate = np.real(logm(whole)) / model.dt
+        plant = System(rate[:n, :n], rate[:n, n:], late.C, late.D)
+    if pade is None or model.dead_time == 0.0:
+        return plant
+    return series(plant, delay(model.dead_time, order=int(pade)))
+
+
+def reflect(model: Model) -> Model:
+    """Unstable poles of G and H mirrored into the unit circle, |G| and the noise's spectrum kept.
+
+    The covariance no longer holds and is dropped.
+    """
+    notes = (
+        []
+        if model.stable
+        else ["Unstable poles were mirrored into the unit circle: |G| is as identified, its phase is not."]
+    )
+    if not stable(model.D):
+        notes.append("Unstable poles of the noise model were mirrored: its spectrum is as identified.")
+    if not notes:
+        return model
+    return replace(
+        model,
+        B=model.B / _outside(model.F),
+        F=reflected(model.F),
+        D=reflected(model.D),
+        variance=model.variance / _outside(model.D) ** 2,
+        covariance=None,
+        notes=(*model.notes, *notes),
+    )
+
+
+def _outside(polynomial: Floats) -> float:
+    """By how much mirroring makes the polynomial smaller on the circle: the product of the moduli beyond one."""
+    size = np.abs(np.roots(polynomial))
+    return float(np.prod(size[size > 1.0]))
+
 
 Complex = NDArray[np.complex128]
 
@@ -199,7 +279,7 @@ class Model:
     # -- judgement ----------------------------------------------------------------------------------------
     def residual_tests(self, record: Record | None = None, lags: int = 25, level: float = 0.99) -> ResidualTests:
         """Whether the residuals are white and independent of past inputs, on the model's own record or another."""
-        from linkwright.control.identification.validation import residual_tests
+        from linkwright.control.identification.residual_tests import residual_tests
 
         record = self.record if record is None else record
         if record is None:
@@ -210,21 +290,19 @@ class Model:
 
     def compare(self, record: Record) -> float:
         """The fit of the simulated output on a record: 1 − |y − ŷ|/|y − mean y|; one is perfect."""
-        from linkwright.control.identification.validation import simulated_fit
+        from linkwright.control.identification.residual_tests import simulated_fit
 
         return simulated_fit(self, record)
 
     # -- conversions --------------------------------------------------------------------------------------
     def matrices(self, *, noise: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
         """A, B, C, D of the sampled state space from u (and e, where asked) to y; the delay is inside."""
-        from linkwright.control.identification.realisation import sampled
 
         plant = sampled(self, noise=noise)
         return plant.A, plant.B, plant.C, plant.D
 
     def to_control(self, *, noise: bool = False) -> Any:
         """The sampled plant as python-control's `StateSpace`; with `noise`, e is its second input."""
-        from linkwright.control.identification.realisation import sampled
 
         return sampled(self, noise=noise).to_control()
 
@@ -234,7 +312,6 @@ class Model:
         Whole samples of delay beyond the first are no poles of a continuous system: they are `dead_time`, left out
         unless `pade` says by which order of Padé approximation to include them.
         """
-        from linkwright.control.identification.realisation import continuous
 
         return continuous(self, method, pade).to_control()
 
@@ -245,7 +322,6 @@ class Model:
 
     def reflect(self) -> Model:
         """The model with unstable poles mirrored into the unit circle; |G| is the same, the phase is not."""
-        from linkwright.control.identification.realisation import reflect
 
         return reflect(self)
 

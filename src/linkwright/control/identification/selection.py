@@ -10,11 +10,10 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import whole_number
-from linkwright.control.identification.fitting import fit
+from linkwright.control.identification.fitting import arx, fit
 from linkwright.control.identification.models import SHARED
 from linkwright.control.identification.prediction import Orders, Predictor
 from linkwright.control.identification.records import Record
-from linkwright.control.identification.starts import arx
 from linkwright.errors import DataError, LinkwrightError
 
 SHOWN = 5  # candidates that are printed

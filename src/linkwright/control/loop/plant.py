@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.base.checks import finite_array
-from linkwright.control.loop.motion import frame_motion
+from linkwright.control.loop.frame_programs import frame_motion
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.kernels.bound import bound
 from linkwright.model.lengths import coordinate_units

@@ -1,4 +1,4 @@
-"""Motions to follow: position, velocity and acceleration at a time, of any width; smooth, bang-bang, sines, sweeps.
+"""Motions to follow: position, velocity and acceleration at a time, of joints and of frames in space.
 
 Each has `at(t) -> (x, ẋ, ẍ)`, begins at `start` seconds and rests before. Sums of them are motions too.
 """
@@ -16,6 +16,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.checks import finite_number, positive_number, real_array
 from linkwright.control.loop.controller import Target
 from linkwright.errors import ModelError, ShapeError
+from linkwright.spatial.rotation import euler_parameters, logarithm
 
 
 class Motion:
@@ -324,3 +325,106 @@ def _spread(name: str, numbers: ArrayLike, n: int) -> Floats:
     if array.shape not in ((), (1,), (n,)) or not np.isfinite(array).all():
         raise ShapeError(f"{name} must be one finite number or {n} of them, not {numbers!r}", given=array.shape)
     return np.array(np.broadcast_to(array, (n,)))
+
+
+def turn_matrix(r: Floats) -> Floats:
+    """The rotation matrix of a rotation vector (rad)."""
+    x, y, z = float(r[0]), float(r[1]), float(r[2])
+    square = x * x + y * y + z * z
+    if square < 1e-8:
+        s, c = 1.0 - square / 6.0, 0.5 - square / 24.0
+    else:
+        angle = math.sqrt(square)
+        s, c = math.sin(angle) / angle, (1.0 - math.cos(angle)) / square
+    cx, cy, cz = c * x, c * y, c * z
+    sx, sy, sz = s * x, s * y, s * z
+    return np.array(
+        [
+            [1.0 - cy * y - cz * z, cx * y - sz, cx * z + sy],
+            [cx * y + sz, 1.0 - cx * x - cz * z, cy * z - sx],
+            [cx * z - sy, cy * z + sx, 1.0 - cx * x - cy * y],
+        ]
+    )
+
+
+def turn_vector(m: Floats) -> Floats:
+    """The rotation vector of a rotation matrix, at most a half turn."""
+    x, y, z = 0.5 * (m[2, 1] - m[1, 2]), 0.5 * (m[0, 2] - m[2, 0]), 0.5 * (m[1, 0] - m[0, 1])
+    cosine = 0.5 * (m[0, 0] + m[1, 1] + m[2, 2] - 1.0)
+    sine = math.sqrt(x * x + y * y + z * z)
+    if cosine < -0.9:  # the axis is lost in the difference there
+        return np.asarray(logarithm(euler_parameters(m)), dtype=np.float64)
+    factor = 1.0 + sine * sine / 6.0 if sine < 1e-4 else math.atan2(sine, cosine) / sine
+    return np.array([factor * x, factor * y, factor * z])
+
+
+def _cross(a: Floats, b: Floats) -> Floats:
+    """a × b of three plain numbers each, without what np.cross does for axes and shapes."""
+    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
+
+
+def turning(r: Floats, rd: Floats, rdd: Floats) -> tuple[Floats, Floats]:
+    """Angular velocity and acceleration, in the fixed axes, of the rotation exp(r) whose vector moves as given.
+
+    ω = ṙ + A r×ṙ + B r×(r×ṙ) with A = (1 − cos θ)/θ² and B = (θ − sin θ)/θ³.
+    """
+    square = float(r @ r)
+    if square < 1e-4:
+        a, b = 0.5 - square / 24.0 + square**2 / 720.0, 1.0 / 6.0 - square / 120.0 + square**2 / 5040.0
+        da, db = -1.0 / 12.0 + square / 180.0, -1.0 / 60.0 + square / 1260.0
+    else:
+        angle = math.sqrt(square)
+        s, c = math.sin(angle), math.cos(angle)
+        a, b = (1.0 - c) / square, (angle - s) / (square * angle)
+        da, db = (angle * s - 2.0 * (1.0 - c)) / square**2, (3.0 * s - 2.0 * angle - angle * c) / (square**2 * angle)
+    along = float(r @ rd)  # θ θ̇, so that Ȧ = da·along
+    first = _cross(r, rd)
+    second = _cross(r, first)
+    bend = _cross(r, rdd)
+    omega = rd + a * first + b * second
+    alpha = rdd + da * along * first + a * bend + db * along * second
+    return omega, alpha + b * (_cross(rd, first) + _cross(r, bend))
+
+
+class Pose(Motion):
+    """A frame that moves: x is its position and rotation vector (6), ẋ velocity and angular velocity, ẍ their rates.
+
+    `translation` and `rotation` are motions of three numbers, or three numbers: metres in ground's axes, and a rotation
+    vector (rad) about ground's axes. With `origin`, a pose (4, 4) such as `mech.pose(q, "plate")`, both are counted
+    from there.
+    """
+
+    size = 6
+
+    def __init__(self, translation: Any = None, rotation: Any = None, *, origin: ArrayLike | None = None) -> None:
+        self.translation, self.rotation = _motion("translation", translation), _motion("rotation", rotation)
+        base = np.eye(4) if origin is None else real_array("origin", origin).copy()
+        if base.shape != (4, 4):
+            raise ShapeError(f"origin has shape {base.shape}; give a pose (4, 4)", given=base.shape, wanted=(4, 4))
+        self._place, self._axes = base[:3, 3].copy(), base[:3, :3].copy()
+        self._turned = bool(np.abs(self._axes - np.eye(3)).max() > 1e-15)
+        self._still = isinstance(self.rotation, Hold)
+        first = self.rotation.at(0.0).x
+        self._vector = turn_vector(turn_matrix(first) @ self._axes) if self._turned else first
+
+    def at(self, t: float) -> Target:
+        """Position and rotation vector, and their motion, at a time."""
+        place, v, a = self.translation.at(t)
+        x, xd, xdd = np.zeros(6), np.zeros(6), np.zeros(6)
+        x[:3], xd[:3], xdd[:3] = place + self._place, v, a
+        if self._still:
+            x[3:] = self._vector
+            return Target(x, xd, xdd)
+        r, rd, rdd = self.rotation.at(t)
+        x[3:] = turn_vector(turn_matrix(r) @ self._axes) if self._turned else r
+        xd[3:], xdd[3:] = turning(r, rd, rdd)
+        return Target(x, xd, xdd)
+
+
+def _motion(name: str, part: Any) -> Any:
+    motion = part if hasattr(part, "at") else Hold(np.zeros(3) if part is None else part)
+    shape = np.shape(motion.at(0.0).x)
+    if shape != (3,):
+        raise ShapeError(f"{name} has {shape} numbers at a time; give three", given=shape, wanted=(3,))
+    return motion

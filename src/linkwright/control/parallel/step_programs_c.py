@@ -1,6 +1,6 @@
-"""The control step as programs: forward kinematics, six legs, torque transformation, over numbers of fixed layout.
+"""The control step as programs, and as one C99 file for a controller without Python.
 
-    theta (6), rate (6), previous (26), reference (19), gains (13)  →  tau (6), state (26), report (22)
+theta (6), rate (6), previous (26), reference (19), gains (13)  →  tau (6), state (26), report (22)
 
 `previous` is the `state` that the step before left: pose (7), twist (6), commanded acceleration (6), torques (6), and
 1 if the pose was found one period ago: 0 in the initial state, and after a step that was lost or jumped, where the
@@ -25,10 +25,24 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from linkwright.control.parallel import forward, legs
-from linkwright.control.parallel.forward import dot, evenness, factored, moved, solved_transposed, unpacked
+from linkwright.base.arrays import Floats
+from linkwright.control.parallel import legs
+from linkwright.control.parallel.forward_kinematics import (
+    ROUNDS,
+    TOLERANCE,
+    Search,
+    add_search,
+    dot,
+    evenness,
+    factored,
+    moved,
+    solved,
+    solved_transposed,
+    unpacked,
+)
 from linkwright.control.parallel.hexapod import LEGS, Hexapod, LinkInertia
 from linkwright.control.parallel.legs import minus, plus
+from linkwright.kernels.c.spelling import function_name
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Each, Program
@@ -90,7 +104,7 @@ class Parts:
         """Pose, twist, flags and whether the pose was found, from what the search found."""
         pose, residual, lower, ortho, driven = searched
         size = self.geometry.plate_radius
-        good = less_equal(residual, forward.TOLERANCE)
+        good = less_equal(residual, TOLERANCE)
         shift = minus(pose[:3], start[:3])
         spin = [size * x for x in _turned(pose[3:], start[3:])]
         near = less_equal(dot(shift, shift) + dot(spin, spin), FAR * FAR)
@@ -100,7 +114,7 @@ class Parts:
         near = near * less(0.0, -legs.KNEE * least)
         if self.measured:
             right = [b * x for b, x in zip(driven, rate, strict=True)]
-            x = forward.solved(unpacked(lower), ortho, right)
+            x = solved(unpacked(lower), ortho, right)
             twist = [*x[:3], *(y * (1.0 / size) for y in x[3:])]
         else:
             each = 1.0 / gains[12]
@@ -270,10 +284,10 @@ class Parts:
         return b.build(single=False)
 
     # -- their parts -------------------------------------------------------------------------------------
-    def _add_search(self, b: ProgramBuilder, theta: Ref, previous: Ref, gains: Ref) -> tuple[Ref, forward.Search]:
+    def _add_search(self, b: ProgramBuilder, theta: Ref, previous: Ref, gains: Ref) -> tuple[Ref, Search]:
         start = b.temporary("start", (7,))
         b.call(self.search_start, [previous, gains], [start])
-        return start, forward.add_search(b, self.geometry, theta, start)
+        return start, add_search(b, self.geometry, theta, start)
 
     def _add_middle(self, b: ProgramBuilder, inputs: dict[str, Ref]) -> Middle:
         """Forward kinematics, and what the legs need to know."""
@@ -350,7 +364,7 @@ def _inputs(b: ProgramBuilder) -> dict[str, Ref]:
     return {name: b.input(name, (size,)) for name, size in sizes.items()}
 
 
-def _results(search: forward.Search) -> list[Ref]:
+def _results(search: Search) -> list[Ref]:
     return [search.pose, search.residual, search.lower, search.ortho, search.driven]
 
 
@@ -375,3 +389,44 @@ def _turned(e: Any, before: Any) -> list[Any]:
     turn = quaternion_product(np.array(list(e)), back)
     side = where(less(turn[0], 0.0), -2.0, 2.0)
     return [side * x for x in turn[1:]]
+
+
+def c_file(program: Program, name: str, geometry: Hexapod, gains: Floats) -> str:
+    """The program's text, and around it the step that keeps its own state and memory."""
+    counts = sorted(program.count().items(), key=lambda entry: -entry[1])
+    most = ", ".join(f"{number} {operation}" for operation, number in counts)
+    worst = f" * At most {sum(program.count().values())} operations a step, with all {ROUNDS} corrections: {most}.\n */"
+    name = function_name(name)
+    text = program.to_c(name=name).replace(" */", worst, 1)
+    home = ", ".join(repr(float(x)) for x in geometry.home)
+    numbers = ", ".join(repr(float(x)) for x in gains)
+    return f"""{text}
+/* The step with fixed memory of its own: {name}_start once, at rest, then {name}_next every period.
+ *
+ * theta, rate: the motors' angles (rad) and rates (rad/s). reference: x, y, z (m) and Euler parameters of the plate,
+ * its velocity and angular velocity, its acceleration and angular acceleration, in ground's axes. tau: torques (N m).
+ * report: flags, corrections, residual (m), evenness of S, then of six legs the reach left (m), that of the reference
+ * (m), the cosine of the wrist's middle angle. {name}_next returns the flags:
+ * 1 no pose found, 2 jumped, 4 S singular, 8 reference out of reach, 16 a leg singular, 32 not finite,
+ * 64 the reference's Euler parameters are not of length 1.
+ * With a flag, tau holds the torques of the step before. For one thread. */
+static const double {name}_home[7] = {{{home}}};
+static const double {name}_gains[13] = {{{numbers}}};
+static double {name}_state[{STATE}];
+static double {name}_room[{name}_WORK];
+
+void {name}_start(const double *pose)
+{{
+    for (int k = 0; k < {STATE}; ++k)
+        {name}_state[k] = k < 7 ? (pose ? pose[k] : {name}_home[k]) : 0.0;
+}}
+
+int {name}_next(const double *theta, const double *rate, const double *reference, double *tau, double *report)
+{{
+    double state[{STATE}];
+    {name}(theta, rate, {name}_state, reference, {name}_gains, tau, state, report, {name}_room);
+    for (int k = 0; k < {STATE}; ++k)
+        {name}_state[k] = state[k];
+    return (int)report[0];
+}}
+"""

@@ -15,9 +15,8 @@ from linkwright.base.checks import positive_number
 from linkwright.base.settings import takes_settings
 from linkwright.control.loop.controller import gains
 from linkwright.control.parallel.hexapod import LEGS, Hexapod, LinkInertia
-from linkwright.control.parallel.kinematics import SingularPose, Unreachable, check_reach, leg_motion, legs_at
-from linkwright.control.parallel.step_c import c_file
-from linkwright.control.parallel.step_program import (
+from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, check_reach, leg_motion, legs_at
+from linkwright.control.parallel.step_programs_c import (
     GAINS,
     KNOWN,
     POSE,
@@ -28,6 +27,7 @@ from linkwright.control.parallel.step_program import (
     TWIST,
     Flag,
     Parts,
+    c_file,
 )
 from linkwright.errors import ModelError, ShapeError
 from linkwright.kernels import compiled

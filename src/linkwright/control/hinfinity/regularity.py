@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.control.hinfinity.systems import System, balanced, in_hertz, invariant_zeros, unmapped
+from linkwright.control.linear_systems import System, balanced, in_hertz, invariant_zeros, unmapped
 from linkwright.errors import DesignError, ShapeError
 
 _RANK = 1e-8  # a singular value below so much of the largest counts as zero
