@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.control import ControlStep, StepSettings, leg_counts, leg_motion
-from linkwright.studies.manipulator.geometry import SIX_LEG
-from linkwright.studies.manipulator.machine import machine, state
+from linkwright.studies.manipulator.machine import SIX_LEG, machine, state
 from linkwright.studies.manipulator.timing import (
     PAPER,
     PAPER_PARALLEL,

@@ -7,7 +7,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from linkwright.control import Hexapod, LinkInertia
-from linkwright.studies.manipulator.geometry import LEGS
+from linkwright.studies.manipulator.machine import LEGS
 
 Floats = NDArray[np.float64]
 

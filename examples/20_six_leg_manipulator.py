@@ -13,9 +13,8 @@ import numpy as np
 
 import linkwright as lw
 from linkwright.control import Unreachable
-from linkwright.studies.manipulator.geometry import SIX_LEG
-from linkwright.studies.manipulator.machine import machine, state
-from linkwright.studies.manipulator.maps import check_pose, reach_map
+from linkwright.studies.manipulator.machine import SIX_LEG, machine, state
+from linkwright.studies.manipulator.workspace import check_pose, reach_map
 
 MODEL = Path(__file__).parent / "models" / "six_leg.mks"
 g = SIX_LEG

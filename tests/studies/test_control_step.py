@@ -18,8 +18,7 @@ from linkwright.control.parallel.forward_kinematics import moved
 from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, legs_at, rotation_matrix
 from linkwright.control.parallel.step_programs_c import Flag
 from linkwright.errors import ModelError, ShapeError
-from linkwright.studies.manipulator.geometry import SIX_LEG
-from linkwright.studies.manipulator.machine import machine
+from linkwright.studies.manipulator.machine import SIX_LEG, machine
 
 GEOMETRY = SIX_LEG
 FORMS = ("serial", "simd", "threads", "pipelined")

@@ -12,8 +12,7 @@ from linkwright.control.parallel.forward_kinematics import moved
 from linkwright.control.parallel.leg_counts import leg_counts, part_programs, unified_program
 from linkwright.control.parallel.leg_kinematics import leg_jacobians, leg_motion, legs_at
 from linkwright.spatial.rotation import euler_parameters_matrix
-from linkwright.studies.manipulator.geometry import SIX_LEG
-from linkwright.studies.manipulator.machine import machine
+from linkwright.studies.manipulator.machine import SIX_LEG, machine
 
 GEOMETRY = SIX_LEG
 LOPSIDED = replace(

@@ -21,8 +21,8 @@ from linkwright.control.hinfinity.repeated import repeated_design
 from linkwright.errors import LinkwrightError
 from linkwright.studies.manipulator import figures, report, report_data
 from linkwright.studies.manipulator.experiments import Jump, Perturbed, Tracking, Wave, Waves
+from linkwright.studies.manipulator.manipulator_study import Study, counted
 from linkwright.studies.manipulator.rig import Rig, Variation
-from linkwright.studies.manipulator.study import Study, counted
 from linkwright.studies.manipulator.timing import PAPER, Timing
 
 DT = 2e-3

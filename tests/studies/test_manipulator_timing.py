@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwright.studies.manipulator.geometry import SIX_LEG
+from linkwright.studies.manipulator.machine import SIX_LEG
 from linkwright.studies.manipulator.timing import FORMS, PAPER, measured, path
 
 pytestmark = pytest.mark.slow  # every form of the step is compiled

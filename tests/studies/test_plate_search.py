@@ -6,7 +6,7 @@ from plates import plate_at, plates, random_pose
 
 from linkwright.control.parallel.forward_kinematics import TOLERANCE, forward_kinematics
 from linkwright.control.parallel.leg_kinematics import legs_at
-from linkwright.studies.manipulator.geometry import SIX_LEG
+from linkwright.studies.manipulator.machine import SIX_LEG
 
 GEOMETRY = SIX_LEG
 

@@ -9,8 +9,8 @@ import pytest
 
 from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, leg_jacobians, legs_at
 from linkwright.errors import ModelError, ShapeError
-from linkwright.studies.manipulator.geometry import SIX_LEG
-from linkwright.studies.manipulator.maps import (
+from linkwright.studies.manipulator.machine import SIX_LEG
+from linkwright.studies.manipulator.workspace import (
     FINE,
     REACH,
     SPHERICAL,

@@ -7,8 +7,7 @@ import pytest
 
 from linkwright.control import LinkInertia
 from linkwright.control.parallel.leg_kinematics import leg_motion
-from linkwright.studies.manipulator.geometry import SIX_LEG
-from linkwright.studies.manipulator.machine import leg_joints, machine, state
+from linkwright.studies.manipulator.machine import SIX_LEG, leg_joints, machine, state
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle here")
 GEOMETRY = SIX_LEG

@@ -12,8 +12,7 @@ import pytest
 import linkwright as lw
 from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, check_reach, leg_jacobians, legs_at
 from linkwright.errors import ModelError, ShapeError
-from linkwright.studies.manipulator.geometry import SIX_LEG
-from linkwright.studies.manipulator.machine import Drives, leg_joints, machine, state
+from linkwright.studies.manipulator.machine import SIX_LEG, Drives, leg_joints, machine, state
 
 MODEL = Path(__file__).parents[2] / "examples" / "models" / "six_leg.mks"
 GEOMETRY = SIX_LEG

@@ -33,8 +33,8 @@ def study(
     """
     if name not in STUDIES:
         raise NameNotFound("study", name, list(STUDIES))
+    from linkwright.studies.manipulator.manipulator_study import run_study
     from linkwright.studies.manipulator.report import check_folder, summary, write_report
-    from linkwright.studies.manipulator.study import run_study
 
     folder = Path("out") / name if out is None else out
     check_folder(folder, overwrite=overwrite)

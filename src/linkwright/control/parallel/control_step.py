@@ -119,7 +119,7 @@ class ControlStep:
     """Torques of the six motors (N m) from their measured angles and a reference: section 2.3 of the paper.
 
     >>> import numpy as np, linkwright as lw
-    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
     >>> step = lw.control.ControlStep(SIX_LEG, 2000.0, 285.0)
     >>> theta = lw.control.legs_at(SIX_LEG, SIX_LEG.home).angles[:, 0]
     >>> step(theta, np.zeros(6), (SIX_LEG.home, np.zeros(6), np.zeros(6))).shape

@@ -187,7 +187,7 @@ def forward_kinematics(geometry: Hexapod, *, tolerance: float = TOLERANCE) -> Pr
     of every rod's length.
 
     >>> import linkwright as lw
-    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
     >>> [port.shape for port in lw.control.forward_kinematics(SIX_LEG).inputs]
     [(6,), (7,)]
 

@@ -64,7 +64,7 @@ class Hexapod:
     - `pairs` (3): the directions of the pairs, 0, 120° and 240°.
 
     >>> from dataclasses import replace
-    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
     >>> float(replace(SIX_LEG, home_height=0.8).home[2])
     0.8
 

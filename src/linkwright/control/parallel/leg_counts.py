@@ -85,7 +85,7 @@ def leg_counts(geometry: Hexapod) -> dict[str, int]:
     """Operations of one leg of a hexapod, by name: the parts, their sum, and the one program.
 
     >>> import linkwright as lw
-    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
     >>> lw.control.leg_counts(SIX_LEG)["one program"]
     597
 

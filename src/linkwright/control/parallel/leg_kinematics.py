@@ -110,7 +110,7 @@ def legs_at(geometry: Hexapod, pose: ArrayLike, *, knee: int = KNEE) -> Legs:
     point as far as it goes and has `short` > 0: no error.
 
     >>> import linkwright as lw
-    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
     >>> float(lw.control.legs_at(SIX_LEG, SIX_LEG.home).angles[0, 0].round(3))  # of the first motor
     0.216
 
@@ -183,7 +183,7 @@ def check_reach(geometry: Hexapod, legs: Legs) -> None:
     """Raise `Unreachable` for poses that a leg cannot reach: which leg, by how much, and what to try.
 
     >>> import linkwright as lw
-    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
     >>> lw.control.check_reach(SIX_LEG, lw.control.legs_at(SIX_LEG, SIX_LEG.home))
 
     `legs` are those of `legs_at` for the same `geometry`.
@@ -239,7 +239,7 @@ def leg_jacobians(geometry: Hexapod, legs: Legs, position: ArrayLike) -> Floats:
     `legs` are those of `legs_at`, `position` (..., 3) are the positions of the plate's origin (m); ground's axes.
 
     >>> import linkwright as lw
-    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
     >>> legs = lw.control.legs_at(SIX_LEG, SIX_LEG.home)
     >>> lw.control.leg_jacobians(SIX_LEG, legs, SIX_LEG.home[:3]).shape
     (6, 6, 6)
@@ -257,7 +257,7 @@ def check_motors(geometry: Hexapod, legs: Legs, worst: float = WORST) -> float:
     """The condition of S at one pose, with turns measured at `turn_length`.
 
     >>> import linkwright as lw
-    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
     >>> round(lw.control.check_motors(SIX_LEG, lw.control.legs_at(SIX_LEG, SIX_LEG.home)), 2)
     1.96
 
@@ -291,7 +291,7 @@ def leg_motion(
     ground's axes; both are zero where they are None. `knee` is that of `legs_at`.
 
     >>> import linkwright as lw
-    >>> from linkwright.studies.manipulator.geometry import SIX_LEG
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
     >>> angles, rates, _ = lw.control.leg_motion(SIX_LEG, SIX_LEG.home, [0.0, 0.0, 0.1, 0.0, 0.0, 0.0], None)
     >>> rates[:, 0].round(3).tolist()  # of the motors
     [0.167, 0.167, 0.167, 0.167, 0.167, 0.167]

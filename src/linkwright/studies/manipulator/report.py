@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from linkwright.base.files import atomic_folder
 from linkwright.errors import LinkwrightError
 from linkwright.studies.manipulator import figures, figures_design
-from linkwright.studies.manipulator.maps import PLANES, Plane, reach_map
+from linkwright.studies.manipulator.manipulator_study import counted
 from linkwright.studies.manipulator.report_data import FORMAT, document, tables, versions
 from linkwright.studies.manipulator.report_feedback import (
     before_section,
@@ -34,12 +34,12 @@ from linkwright.studies.manipulator.report_machine import (
 )
 from linkwright.studies.manipulator.report_parts import Cell, Section, columns, escaped, frame, paragraph, table
 from linkwright.studies.manipulator.rig import Rig
-from linkwright.studies.manipulator.study import counted
+from linkwright.studies.manipulator.workspace import PLANES, Plane, reach_map
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from linkwright.studies.manipulator.study import Study
+    from linkwright.studies.manipulator.manipulator_study import Study
 
 PAGE, ANIMATION, NUMBERS, DATA = "index.html", "animation.html", "study.json", "data"
 TITLE = "Parallel manipulator: dynamic control and H∞ acceleration feedback"

@@ -32,7 +32,7 @@ from linkwright.studies.manipulator.rig import COMPENSATION, DYNAMIC, PID
 
 if TYPE_CHECKING:
     from linkwright.control import Round
-    from linkwright.studies.manipulator.study import Study
+    from linkwright.studies.manipulator.manipulator_study import Study
     from linkwright.studies.manipulator.timing import Timing
 
 #: A folder's study.json with this format is one of these reports.

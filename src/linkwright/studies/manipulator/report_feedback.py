@@ -36,7 +36,7 @@ from linkwright.studies.manipulator.report_parts import (
 if TYPE_CHECKING:
     from linkwright.control import Round
     from linkwright.studies.manipulator.experiments import Jump
-    from linkwright.studies.manipulator.study import Study
+    from linkwright.studies.manipulator.manipulator_study import Study
 
 #: When 1 − (1 + ω t) e^(−ω t) is a half: ω t.
 HALF = 1.67834699

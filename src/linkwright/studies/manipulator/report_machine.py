@@ -27,7 +27,7 @@ from linkwright.studies.manipulator.rig import COMPENSATION, DYNAMIC, PID, Rig
 from linkwright.studies.manipulator.timing import PAPER, PAPER_PARALLEL, Timing
 
 if TYPE_CHECKING:
-    from linkwright.studies.manipulator.study import Claim, Study
+    from linkwright.studies.manipulator.manipulator_study import Claim, Study
 
 Pictures = Mapping[str, bytes]
 LINKS = {

@@ -36,8 +36,7 @@ from linkwright.control import (
     pid,
 )
 from linkwright.errors import ModelError
-from linkwright.studies.manipulator.geometry import LEGS, SIX_LEG
-from linkwright.studies.manipulator.machine import MASSES, Drives, machine, state
+from linkwright.studies.manipulator.machine import LEGS, MASSES, SIX_LEG, Drives, machine, state
 
 Law = Literal["dynamic", "pid", "friction"]
 

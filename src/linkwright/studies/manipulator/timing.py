@@ -19,7 +19,7 @@ import numpy as np
 from linkwright import Program
 from linkwright.base.arrays import Floats
 from linkwright.control import ControlStep, Hexapod, StepSettings, leg_counts, leg_motion
-from linkwright.studies.manipulator.geometry import LEGS
+from linkwright.studies.manipulator.machine import LEGS
 
 #: The paper's tables 1 and 2: ms on Pentium Pro processors of 200 MHz, one of them and four.
 PAPER = {"forward kinematics": 0.92, "six inverse dynamics": 6 * 0.43, "transformation": 0.19, "whole step": 3.69}
