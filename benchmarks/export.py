@@ -19,7 +19,7 @@ from types import ModuleType
 import numpy as np
 
 import linkwright as lw
-from linkwright.exports.measure import measured
+from linkwright.exports.c_export import measured
 from table import replace_section
 
 MODELS = Path(__file__).resolve().parents[1] / "examples" / "models"

@@ -12,9 +12,8 @@ from linkwright.base.checks import path_text
 from linkwright.base.files import check_place, write_text
 from linkwright.dynamics.functions import ForwardMethod, FunctionName, Reference
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.exports.folder import check_folder, write_folder
+from linkwright.exports.pages import LEAST_IN_PYTHON, Vectors, check_folder, vectors, write_folder
 from linkwright.exports.subject import Subject, subject
-from linkwright.exports.vectors import LEAST_IN_PYTHON, Vectors, vectors
 from linkwright.mechanism import mechanism_of
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def single_text(asked: Subject, to: str, precision: str) -> str:
         return asked.program.to_c(name=asked.name, precision=precision)
     if to == "cuda":
         return asked.program.to_cuda(name=asked.name, precision=precision)
-    from linkwright.exports.python import module_text
+    from linkwright.exports.python_export import module_text
 
     check_fits(asked, to)
     return module_text(asked, tested(asked, precision), to)
@@ -137,7 +136,7 @@ def single_text(asked: Subject, to: str, precision: str) -> str:
 def check_fits(asked: Subject, to: str) -> None:
     """Refuse what a library cannot hold, before anything is computed of it."""
     if LANGUAGES[to] == ".py":
-        from linkwright.exports.python import straight
+        from linkwright.exports.python_export import straight
 
         straight(asked, to)
 
@@ -156,13 +155,13 @@ def tested(asked: Subject, precision: str) -> Vectors:
 def folder_files(asked: Subject, vector: Vectors, to: str, precision: str, *, arduino: bool = False) -> dict[str, str]:
     """The files of the folder, by their paths in it."""
     if to == "c":
-        from linkwright.exports.c import c_files
+        from linkwright.exports.c_export import c_files
 
         return c_files(asked, vector, precision, arduino=arduino)
     if to == "cuda":
-        from linkwright.exports.cuda import cuda_files
+        from linkwright.exports.cuda_export import cuda_files
 
         return cuda_files(asked, vector, precision)
-    from linkwright.exports.python import python_files
+    from linkwright.exports.python_export import python_files
 
     return python_files(asked, vector, to)

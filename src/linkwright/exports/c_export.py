@@ -1,19 +1,142 @@
-"""A function as C: source, header, test program with its vector, CMake, README; as an Arduino library on request."""
+"""A function as C: source, header, test program with its vector, CMake, README, cost; as an Arduino library on
+request.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.exports.measure import FLAGS, Size, measured
-from linkwright.exports.pages import operations, readme
+from linkwright.exports.pages import Vectors, operations, readme
 from linkwright.exports.subject import Subject, plain
-from linkwright.exports.vectors import Vectors
 from linkwright.kernels.c.block_functions import numbers
 from linkwright.kernels.c.package import Argument, PackageText, package_text
 from linkwright.kernels.c.spelling import literal
+
+_SKETCH = """// Runs {name} on its test vector: prints the worst error and the time of a call.
+#include <{name}.h>
+
+#include "vectors.h"
+
+void setup() {{
+  Serial.begin(115200);
+}}
+
+void loop() {{
+  const unsigned long start = micros();
+  const double worst = {name}_worst();
+  const unsigned long spent = micros() - start;
+  Serial.print("{name}: worst error ");
+  Serial.print(worst * 1e6);
+  Serial.print("e-6, allowed ");
+  Serial.print(VECTORS_TOLERANCE * 1e6);
+  Serial.print(worst <= VECTORS_TOLERANCE ? "e-6: good, " : "e-6: BAD, ");
+  Serial.print(spent / VECTORS_CASES);
+  Serial.println(" us a call");
+  delay(1000);
+}}
+"""
+
+_PROPERTIES = """name={name}
+version=1.0.0
+author=Linkwright
+maintainer=Linkwright
+sentence={title}.
+paragraph=Generated C without heap and state; see README.md.
+category=Data Processing
+url=https://www.arduino.cc/
+architectures=*
+includes={name}.h
+"""
+
+
+def arduino_files(subject: Subject, text: PackageText, vectors: str) -> dict[str, str]:
+    """The files besides src/ and extras/."""
+    name = text.name
+    title = plain(subject.title).encode("ascii", "replace").decode()
+    return {
+        "library.properties": _PROPERTIES.format(name=name, title=title),
+        f"examples/{name}/{name}.ino": _SKETCH.format(name=name),
+        f"examples/{name}/vectors.h": vectors,
+    }
+
+
+FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Werror")
+_SECONDS = 60.0
+_LONG = 30_000  # operations beyond which compiling takes too long to be done unasked
+
+
+@dataclass(frozen=True)
+class Size:
+    """Bytes of code and constants, and the most stack of a call besides that of the mathematical library."""
+
+    compiler: str
+    text: int
+    stack: int | None
+
+
+def measured(sources: Mapping[str, str], name: str, operations: int = 0) -> Size | None:
+    """The size of `name`.c, compiled alone with `FLAGS`; None without a compiler, or where it fails."""
+    compiler = next((path for word in ("gcc", "clang", "cc") if (path := shutil.which(word))), None)
+    if compiler is None or operations > _LONG:
+        return None
+    with tempfile.TemporaryDirectory(prefix="linkwright-") as temporary:
+        folder = Path(temporary)
+        for file, source in sources.items():
+            (folder / file).write_text(source, encoding="utf-8")
+        for more in (["-fstack-usage"], []):
+            done = _run([compiler, *FLAGS, *more, "-c", f"{name}.c", "-o", f"{name}.o"], folder)
+            if done is not None:
+                break
+        else:
+            return None
+        usage = folder / f"{name}.su"
+        stack = _stack(usage.read_text(encoding="utf-8"), name) if usage.exists() else None
+        text = _text(folder / f"{name}.o")
+        version = (_run([compiler, "--version"], folder) or "").split("\n")[0]
+        return Size(re.sub(r"[^\w .,()+~-]", "", version), text, stack) if text is not None else None
+
+
+def _run(words: list[str], folder: Path) -> str | None:
+    try:
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _text(file: Path) -> int | None:
+    tool = shutil.which("size")
+    table = _run([tool, file.name], file.parent) if tool else None
+    rows = [line.split() for line in (table or "").splitlines()]
+    numbers = rows[1][:2] if len(rows) > 1 and len(rows[1]) > 2 else []
+    return int(numbers[0]) if numbers and numbers[0].isdigit() else None
+
+
+def _stack(usage: str, name: str) -> int | None:
+    """The function, one of the functions that it calls, and a solver or table under that: more never stand at once."""
+    frame, calls, helpers = 0, [0], [0]
+    for line in usage.splitlines():
+        place, number, *_ = line.split("\t")
+        if not number.isdigit():
+            return None
+        function = place.rsplit(":", 1)[-1]
+        if function == name:
+            frame = int(number)
+        elif re.fullmatch(rf"{re.escape(name)}_f\d+(_\d+)?", function):
+            calls.append(int(number))
+        elif function != f"{name}_simulink":
+            helpers.append(int(number))
+    return frame + max(calls) + max(helpers)
+
 
 _TEST = """/* Runs {name} on the test vector and prints the worst error; the exit code is 0 if it is small enough. */
 #include <stdio.h>
@@ -89,8 +212,6 @@ def c_files(subject: Subject, vectors: Vectors, precision: str, *, arduino: bool
     test = {f"test_{name}.c": _TEST.format(name=name), "vectors.h": vectors_text(text, vectors, precision)}
     words = {"name": name, "source": "", "include": "${CMAKE_CURRENT_SOURCE_DIR}", "test": ""}
     if arduino:
-        from linkwright.exports.arduino import arduino_files
-
         words |= {"source": "src/", "include": "${CMAKE_CURRENT_SOURCE_DIR}/src", "test": "extras/"}
         files = {f"src/{file}": body for file, body in sources.items()}
         files |= {f"extras/{file}": body for file, body in test.items()}

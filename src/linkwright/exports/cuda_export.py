@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from linkwright.exports.c import arrays_text, plain_line
-from linkwright.exports.pages import operations, readme
+from linkwright.exports.c_export import arrays_text, plain_line
+from linkwright.exports.pages import Vectors, operations, readme
 from linkwright.exports.subject import Subject
-from linkwright.exports.vectors import Vectors
 from linkwright.kernels.c.package import PackageText, package_text
 from linkwright.kernels.c.program_text import cuda_text, cuda_work_size
 from linkwright.kernels.c.spelling import extents
