@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import linkwright as lw
-from linkwright.cli.demo import SAMPLE
+from linkwright.cli.demo_verb import SAMPLE
 
 HERE = Path(__file__).parent
 MODELS = HERE.parent / "examples" / "models"

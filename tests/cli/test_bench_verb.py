@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command import linkwright
 
-from linkwright.cli.bench import HOME, scripts_by_name
+from linkwright.cli.bench_verb import HOME, scripts_by_name
 
 
 def test_a_benchmark_that_is_not_there_is_told_with_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from command import linkwright, one_line
 
-from linkwright.cli import bench, robot
+from linkwright.cli import bench_verb as bench
+from linkwright.cli import demo_verb as robot
 
 
 @pytest.fixture(autouse=True)

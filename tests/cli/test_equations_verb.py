@@ -89,7 +89,7 @@ def test_a_folder_that_is_not_there_is_told_before_the_work(tmp_path: Path, caps
     def derive(*_: object, **__: object) -> None:
         raise AssertionError("the work has begun")
 
-    monkeypatch.setattr("linkwright.cli.equations.load", derive)
+    monkeypatch.setattr("linkwright.cli.equations_verb.load", derive)
     outcome = linkwright(capsys, "equations", THREE, "--html", tmp_path / "new" / "a.html")
     assert outcome.code == 1
     assert "there is no directory" in one_line(outcome)
@@ -103,7 +103,7 @@ def test_an_interruption_writes_what_is_done_and_says_what_is_missing(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(derivation.Dynamics, "h", lambda self, i: interrupted(self))
-    monkeypatch.setattr("linkwright.cli.equations._tell_estimate", lambda *_: None)
+    monkeypatch.setattr("linkwright.cli.equations_verb._tell_estimate", lambda *_: None)
     outcome = linkwright(capsys, "equations", THREE, "--markdown", tmp_path / "a.md")
     assert outcome.code == 130
     assert "h1, h2, h3 are missing" in outcome.err

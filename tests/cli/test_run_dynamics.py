@@ -50,7 +50,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(model, tmp_path, capsys, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("linkwright.cli.run.Bar.__call__", stop)
+        patched.setattr("linkwright.cli.run_verb.Bar.__call__", stop)
         outcome = linkwright(capsys, *words)
     assert outcome.code == 1
     kept = tmp_path / "out" / "pendulum.checkpoint"

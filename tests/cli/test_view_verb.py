@@ -12,7 +12,7 @@ import pytest
 from command import linkwright, one_line
 
 import linkwright as lw
-from linkwright.cli.view import server
+from linkwright.cli.view_verb import server
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 

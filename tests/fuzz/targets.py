@@ -206,16 +206,18 @@ def constants(data: bytes, folder: Path) -> Any:
 
 def options(data: bytes, folder: Path) -> Any:
     """What follows --set, --sample, --times and --argument."""
-    from linkwright.cli import run, screen, sweep
+    from linkwright.cli import run_verb as run
+    from linkwright.cli import screen
+    from linkwright.cli.sweep_verb import _parameters
 
     path = folder / "model.mks"
     if not path.exists():
         path.write_text(LAW.format("PARAMETER w = 1;"))
     option, _, value = data.decode("utf-8", "replace").partition(" ")
     if option == "--set":
-        return sweep._parameters(path, [value], None)
+        return _parameters(path, [value], None)
     if option == "--sample":
-        return sweep._parameters(path, None, [value])
+        return _parameters(path, None, [value])
     if option == "--times":
         return run.time_points(value)
     return screen.file_options(None, False, [value]), screen.assignments([value])

@@ -8,18 +8,18 @@ from typing import Annotated
 import typer
 
 from linkwright import __version__
-from linkwright.cli.bench import bench
-from linkwright.cli.check import check
-from linkwright.cli.convert import convert
-from linkwright.cli.demo import demo
-from linkwright.cli.equations import equations
-from linkwright.cli.export import export
-from linkwright.cli.run import as_options
-from linkwright.cli.run import run as run_model
+from linkwright.cli.bench_verb import bench
+from linkwright.cli.check_verb import check
+from linkwright.cli.convert_verb import convert
+from linkwright.cli.demo_verb import demo
+from linkwright.cli.equations_verb import equations
+from linkwright.cli.export_verb import export
+from linkwright.cli.run_verb import as_options
+from linkwright.cli.run_verb import run as run_model
 from linkwright.cli.screen import Interrupted, tell_error, tell_text
-from linkwright.cli.study import study
-from linkwright.cli.sweep import sweep
-from linkwright.cli.view import view
+from linkwright.cli.study_verb import study
+from linkwright.cli.sweep_verb import sweep
+from linkwright.cli.view_verb import view
 from linkwright.errors import LinkwrightError, MksError
 
 # Older releases of typer take this class from click, newer ones have their own.

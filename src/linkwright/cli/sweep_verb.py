@@ -13,7 +13,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from linkwright.cli.run import ModelFile, analysis_kind, as_options, time_points
+from linkwright.cli.run_verb import ModelFile, analysis_kind, as_options, time_points
 from linkwright.cli.screen import Interrupted, console, grid, load, printed_warnings, tell_warning
 from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
 

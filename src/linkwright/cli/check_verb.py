@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from linkwright.base.text import counted
-from linkwright.cli.run import table
+from linkwright.cli.run_verb import table
 from linkwright.cli.screen import (
     Arguments,
     Base,

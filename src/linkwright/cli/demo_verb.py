@@ -1,4 +1,4 @@
-"""`linkwright demo robot`: a real robot's table, its dynamics forward and back, and how long they take."""
+"""`linkwright demo`: a mechanism from its model file to its animation; or a robot and the speed of its dynamics."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from rich.console import Console
 
-from linkwright.cli.check import summary
+from linkwright.cli.check_verb import summary
+from linkwright.cli.run_verb import perform
 from linkwright.cli.screen import console, grid, load, model_table
-from linkwright.errors import LinkwrightError
+from linkwright.errors import LinkwrightError, NameNotFound
 
 BATCH = 10_000
 ROUNDS, SHORTEST = 15, 0.01  # rounds of a timing, and the seconds that one takes at least
@@ -210,3 +212,37 @@ def _time(seconds: float) -> str:
         if seconds < 1000 * size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+SAMPLE = Path(__file__).with_name("slider_crank.mks")
+
+
+def demo(
+    what: Annotated[str, typer.Argument(help="'mechanism' or 'robot'.")] = "mechanism",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for what is written.")] = Path("out"),
+) -> None:
+    """Show what it does: a slider-crank from its file to its animation, or with 'robot' an arm's dynamics and speed."""
+    if what == "robot":
+        show_robot()
+        return
+    if what != "mechanism":
+        raise NameNotFound("demonstration", what, ["mechanism", "robot"])
+    code = perform(load(SAMPLE).mechanism, "slider_crank", output, plot=_can_plot())
+    if code:
+        raise typer.Exit(code)
+    page = (output / "slider_crank.html").resolve()
+    console().print()
+    console().print(f"look at it: {_opener()} {page}", soft_wrap=True, style="bold")
+
+
+def _can_plot() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("matplotlib") is not None
+
+
+def _opener() -> str:
+    """The command that opens a page here."""
+    import sys
+
+    return {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
