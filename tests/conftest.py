@@ -31,7 +31,7 @@ settings.register_profile("any-machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any-machine")
 
 #: Rooms whose tests are about equations: that code compiled for users evaluates them is for the other rooms to test.
-EQUATIONS = {"recursions", "constraints", "closed", "results", "control", "studies", "sweeps", "design"}
+EQUATIONS = {"dynamics", "constraints", "results", "control", "studies", "sweeps", "design"}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,157 +1,42 @@
-"""Imports point one way, from room to room as docs/architecture.md draws them."""
+"""Imports point one way, from room to room as docs/architecture.md draws them: also inside functions.
+
+Imports for the type checker alone are not counted.
+"""
 
 import ast
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from checkout import PACKAGE
+from checkout import PACKAGE, ROOT
 
-#: What each room may import, besides itself, `errors` and `base`. A new room gets its line here.
-MAY = {
-    "errors": set(),
-    "base": set(),
-    "spatial": {"tape"},
-    "tape": set(),
-    "kernels": {"tape"},
-    "mechanism": {"kernels", "spatial", "tape"},
-    "formats": {"mechanism", "spatial"},
-    "recursions": {"constraints", "mechanism", "spatial", "tape"},
-    "constraints": {"kernels", "mechanism", "spatial", "tape"},
-    "analysis": {"model", "sources", "constraints", "closed", "simulation", "acting", "results", "mechanism"},
-    "acting": {"model", "closed", "programs", "dynamics", "results", "mechanism", "spatial"},
-    "dynamics": set(),
-    "programs": {"dynamics", "kernels", "mechanism", "spatial", "tape"},
-    "closed_recipes": {"mechanism", "programs", "dynamics", "recursions", "spatial", "tape"},
-    "closed_derivatives": {"closed_recipes", "recursions", "spatial", "tape"},
-    "recipes": {
-        "closed_recipes",
-        "closed_derivatives",
-        "programs",
-        "dynamics",
-        "recursions",
-        "constraints",
-        "mechanism",
-        "spatial",
-        "tape",
-    },
-    "views": set(),
-    "described": {"programs", "dynamics", "constraints", "mechanism", "views"},
-    "closed": {"constraints", "mechanism", "results", "spatial"},
-    "model": {"described", "programs", "dynamics", "kernels", "mechanism", "tape", "views"},
-    "building": {"model", "mechanism"},
-    "sources": {"model", "building", "formats", "mechanism", "tape"},
-    "results": {"mechanism", "spatial", "tape"},
-    "simulation": {"model", "closed", "sources", "programs", "dynamics", "results", "kernels", "mechanism", "tape"},
-    "control": {
-        "model",
-        "programs",
-        "dynamics",
-        "simulation",
-        "kernels",
-        "mechanism",
-        "results",
-        "spatial",
-        "tape",
-        "sources",
-    },
-    "symbolic": {"model", "programs", "dynamics", "sources", "formats", "mechanism", "spatial", "tape", "kernels"},
-    "exports": {"model", "programs", "dynamics", "sources", "simulation", "formats", "kernels", "tape"},
-    "viewer": {"results", "mechanism", "spatial"},
-    "display": {"results", "viewer", "views", "mechanism"},
-    "studies": {
-        *(
-            "building",
-            "control",
-            "kernels",
-            "mechanism",
-            "model",
-            "programs",
-            "dynamics",
-            "results",
-            "simulation",
-            "sources",
-        ),
-        *("spatial", "tape"),
-    },
-    "outputs": {"constraints", "formats", "kernels", "mechanism", "results", "spatial", "tape"},
-    "design": {
-        *(
-            "analysis",
-            "closed",
-            "closed_recipes",
-            "constraints",
-            "formats",
-            "kernels",
-            "mechanism",
-            "model",
-            "programs",
-            "dynamics",
-        ),
-        *("outputs", "recipes", "recursions", "results", "simulation", "sources", "spatial", "tape"),
-    },
-    "sweeps": {
-        *(
-            "model",
-            "sources",
-            "analysis",
-            "acting",
-            "constraints",
-            "closed",
-            "simulation",
-            "programs",
-            "dynamics",
-        ),
-        *("outputs", "results", "formats", "kernels", "mechanism", "spatial", "tape"),
-    },
-    "cli": {
-        *(
-            "model",
-            "programs",
-            "dynamics",
-            "constraints",
-            "mechanism",
-            "results",
-            "viewer",
-            "views",
-            "formats",
-            "symbolic",
-        ),
-        *("studies", "exports", "sweeps", "outputs", "analysis", "closed"),
-    },
-}
-#: Doors that open only when a method is called: what a program can be turned into is the kernels' work, and an
-#: answer that is compiled already needs no recursion.
-LAZY = {
-    ("tape/program.py", "kernels"),
-    ("dynamics/programs.py", "recipes"),
-    ("dynamics/closed/closed_recorders.py", "recipes"),
-    ("dynamics/closed/closed_recorders.py", "recipes"),
-    ("dynamics/programs.py", "constraints"),
-    ("dynamics/programs.py", "recursions"),
-    ("mechanism.py", "closed"),
-    *(
-        (f"closed/{name}.py", "model")
-        for name in (
-            *("conditions", "consistent", "freedom", "inverse", "linear", "reactions", "rounding", "starting"),
-            "statics",
-        )
-    ),
-    ("results/solution.py", "model"),
-    ("results/solution.py", "viewer"),
-    ("results/storage.py", "formats"),
-    *(
-        (f"{name}.py", "display")  # what notebooks ask a thing for
-        for name in (
-            *("described", "views", "results/solution", "simulation/rollout", "closed/linear", "closed/statics"),
-            "sweeps/study",
-        )
-    ),
-    ("formats/mjcf/inertias.py", "viewer"),
-}
+#: The rooms and the two files beside them: each may import those before it. A new room gets its place here.
+ORDER = (
+    *("errors", "base", "tape", "kernels", "spatial", "model", "formats", "constraints", "viewer", "dynamics"),
+    *("mechanism", "results", "simulation", "analysis", "symbolic", "exports", "control", "outputs", "sweeps"),
+    *("design", "studies", "cli"),
+)
+TOP = {"__init__.py", "__init__.pyi", "mechanism.py", "errors.py", "py.typed"}
+LINES = 450
+#: Names of files that occur in several rooms: the room says which.
+SHARED = {"__init__.py", "reader.py", "writer.py", "statements.py"}
+#: What a study may use besides public names.
+STUDIES = {"linkwright", "linkwright.control", "linkwright.errors", "linkwright.results.figures"}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+class Import(NamedTuple):
+    """One import that is carried out: where it stands, what it imports, and whether a function does it when called."""
+
+    file: Path
+    line: int
+    module: str
+    late: bool
 
 
 def room(file: Path) -> str:
@@ -164,59 +49,102 @@ def parsed(file: Path) -> ast.Module:
 
 
 @cache
-def imports(file: Path) -> list[tuple[str, bool]]:
-    """Every module that a file imports, and whether only a function does it when called, or only a type checker."""
-    return list(_imports(file))
+def imports(file: Path) -> list[Import]:
+    """Every import of a file but those for the type checker alone."""
+    return list(_imports(file, parsed(file), late=False))
 
 
-def _imports(file: Path) -> Iterator[tuple[str, bool]]:
-    tree = parsed(file)
-    inner = {
-        id(node)
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
-        or (isinstance(outer, ast.If) and isinstance(outer.test, ast.Name) and outer.test.id == "TYPE_CHECKING")
-        for node in ast.walk(outer)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, id(node) in inner) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: relative imports hide where they point"
-            assert node.module is not None
-            # `from linkwright.model import builder` may name a module or a room.
-            yield from ((f"{node.module}.{alias.name}", id(node) in inner) for alias in node.names)
+def _imports(file: Path, node: ast.AST, *, late: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.Import):
+            yield from (Import(file, child.lineno, alias.name, late) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            assert child.level == 0, f"{file}: relative imports hide where they point"
+            assert child.module is not None
+            # `from linkwright.model import builder` names a module, `from linkwright import control` a room.
+            inside = (f"{child.module}.{alias.name}" for alias in child.names)
+            modules = {name if is_module(name) else child.module for name in inside}
+            yield from (Import(file, child.lineno, name, late) for name in sorted(modules))
+        yield from _imports(file, child, late=late or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def is_module(name: str) -> bool:
+    path = PACKAGE.parent.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").exists()
 
 
 @pytest.mark.parametrize(
-    "file", [f for f in FILES if f.name != "__init__.py" or f.parent != PACKAGE], ids=lambda f: f.name
+    "file", [f for f in FILES if f != PACKAGE / "__init__.py"], ids=lambda f: f.relative_to(PACKAGE).as_posix()
 )
 def test_a_file_imports_only_what_its_room_may(file: Path) -> None:
     here = room(file)
-    assert here in MAY, f"{here} is a new room: say in {Path(__file__).name} what it may import"
-    wrong = []
-    for module, lazy in imports(file):
-        parts = module.split(".")
-        if parts[0] != "linkwright" or len(parts) < 2:
-            continue
-        there = parts[1]
-        if not (PACKAGE / there).is_dir() and not (PACKAGE / f"{there}.py").exists():
-            continue  # a public name of the package, such as `from linkwright import record`
-        allowed = {here, "errors", "base"} | MAY[here]
-        door = lazy and (file.relative_to(PACKAGE).as_posix(), there) in LAZY
-        if there not in allowed and not door:
-            wrong.append(module)
-    assert not wrong, f"{here} may import {sorted(MAY[here])}, not {wrong}"
+    assert here in ORDER, f"{here} is a new room: give it its place in {Path(__file__).name}"
+    allowed = ORDER[: ORDER.index(here) + 1]
+    wrong = [
+        f"line {found.line}: {found.module}"
+        for found in imports(file)
+        if found.module.startswith("linkwright.") and found.module.split(".")[1] not in allowed
+    ]
+    assert not wrong, f"{here} may import {', '.join(allowed)}, not {wrong}"
+
+
+def test_an_import_inside_a_function_names_its_weight() -> None:
+    silent = []
+    for file in FILES:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        for found in imports(file):
+            if found.late and found.module.startswith("linkwright.") and "# weight: " not in lines[found.line - 1]:
+                silent.append(f"{file.relative_to(PACKAGE)}:{found.line} {found.module}")
+    assert not silent, "say what is heavy (`# weight: SciPy`), or import at the top:\n" + "\n".join(silent)
+
+
+def test_the_top_of_the_package_has_the_files_of_the_design_alone() -> None:
+    assert {file.name for file in PACKAGE.iterdir() if file.is_file()} == TOP
+
+
+def test_no_file_is_long() -> None:
+    lengths = {
+        file.relative_to(PACKAGE).as_posix(): len(file.read_text(encoding="utf-8").splitlines()) for file in FILES
+    }
+    assert not {name: length for name, length in lengths.items() if length > LINES}
+
+
+def test_the_name_of_a_file_says_which() -> None:
+    places = defaultdict(list)
+    for file in FILES:
+        places[file.name].append(file.relative_to(PACKAGE).parent.as_posix())
+    assert not {name: where for name, where in places.items() if len(where) > 1 and name not in SHARED}
+
+
+def test_the_page_on_the_architecture_names_every_room() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()}
+    assert not {name for name in rooms if not re.search(rf"^  {name}/", page, re.MULTILINE)}
 
 
 def test_only_the_outside_uses_the_public_names() -> None:
     # Inside, names come from where they live: `import linkwright` there would be a circle.
-    users = {room(f) for f in FILES if any(m.split(".")[0] == "linkwright" and "." not in m for m, _ in imports(f))}
-    assert users <= {"cli"}
+    users = {room(f) for f in FILES if any(x.module == "linkwright" for x in imports(f))}
+    assert users <= {"cli", "studies", "results", "sweeps"}  # the last two for the version alone
+
+
+def test_a_study_uses_public_names_alone() -> None:
+    wrong = [
+        f"{file.relative_to(PACKAGE)}:{found.line} {found.module}"
+        for file in FILES
+        if room(file) == "studies"
+        for found in imports(file)
+        if found.module.startswith("linkwright")
+        and found.module not in STUDIES
+        and not found.module.startswith(("linkwright.studies", "linkwright.base."))
+    ]
+    assert not wrong, wrong
 
 
 def test_only_the_kernels_emit_code() -> None:
-    users = {room(f) for f in FILES if any(m.split(".")[0] in ("llvmlite", "cupy") for m, _ in imports(f))}
+    users = {room(f) for f in FILES if any(x.module.split(".")[0] in ("llvmlite", "cupy") for x in imports(f))}
     assert users <= {"kernels"}
 
 
