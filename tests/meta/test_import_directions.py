@@ -5,7 +5,6 @@ Imports for the type checker alone are not counted.
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,8 +21,6 @@ ORDER = (
 )
 TOP = {"__init__.py", "__init__.pyi", "mechanism.py", "errors.py", "py.typed"}
 LINES = 450
-#: Names of files that occur in several rooms: the room says which.
-SHARED = {"__init__.py", "reader.py", "writer.py", "statements.py"}
 #: What a study may use besides public names.
 STUDIES = {"linkwright", "linkwright.control", "linkwright.errors", "linkwright.results.figures"}
 
@@ -90,16 +87,6 @@ def test_a_file_imports_only_what_its_room_may(file: Path) -> None:
     assert not wrong, f"{here} may import {', '.join(allowed)}, not {wrong}"
 
 
-def test_an_import_inside_a_function_names_its_weight() -> None:
-    silent = []
-    for file in FILES:
-        lines = file.read_text(encoding="utf-8").splitlines()
-        for found in imports(file):
-            if found.late and found.module.startswith("linkwright.") and "# weight: " not in lines[found.line - 1]:
-                silent.append(f"{file.relative_to(PACKAGE)}:{found.line} {found.module}")
-    assert not silent, "say what is heavy (`# weight: SciPy`), or import at the top:\n" + "\n".join(silent)
-
-
 def test_the_top_of_the_package_has_the_files_of_the_design_alone() -> None:
     assert {file.name for file in PACKAGE.iterdir() if file.is_file()} == TOP
 
@@ -109,13 +96,6 @@ def test_no_file_is_long() -> None:
         file.relative_to(PACKAGE).as_posix(): len(file.read_text(encoding="utf-8").splitlines()) for file in FILES
     }
     assert not {name: length for name, length in lengths.items() if length > LINES}
-
-
-def test_the_name_of_a_file_says_which() -> None:
-    places = defaultdict(list)
-    for file in FILES:
-        places[file.name].append(file.relative_to(PACKAGE).parent.as_posix())
-    assert not {name: where for name, where in places.items() if len(where) > 1 and name not in SHARED}
 
 
 def test_the_page_on_the_architecture_names_every_room() -> None:

@@ -14,6 +14,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.checks import outside
 from linkwright.constraints.nearest_mechanism import Poses, closing_mechanism
 from linkwright.dynamics.closed.allowed_motions import constraint_jacobian
+from linkwright.dynamics.programs import Maker
 from linkwright.errors import LinkwrightWarning
 from linkwright.model.bodies import body_states
 from linkwright.model.description import Description
@@ -71,12 +72,10 @@ def _open(gap: float) -> str:
 
 
 def _nearest(mech: Mechanism, gap: float) -> Closing:
-    from linkwright.mechanism import Mechanism
-
     text = _open(gap)
     changed = _description(mech.description)
     if changed is not None:
-        near = Mechanism(changed)
+        near = type(mech)(changed)
         if not near.programs.gap:
             moved = _moved(mech.description, changed)
             return Closing(
@@ -88,18 +87,15 @@ def _nearest(mech: Mechanism, gap: float) -> Closing:
 
 def _description(d: Description) -> Description | None:
     """The nearest description whose joints close their loops; the other constraints take no part."""
-    from linkwright.mechanism import Mechanism
-
-    bare = Mechanism(replace(d, mimics=(), ties=(), drivers=(), elements=(), initial=(), bindings={}))
-    maker = bare.programs
-    if not bare.closed or not maker.gap:
+    maker = Maker(replace(d, mimics=(), ties=(), drivers=(), elements=(), initial=(), bindings={}))
+    if not maker.closed or not maker.gap:
         return None
     rank = maker.redundancy.rank(range(sum(c.form.size for c in maker.closings)))
     rank += sum(6 - kind.nv for kind in maker.tree.kinds)
-    drawn = body_states(bare.description, maker.drawn)
+    drawn = body_states(maker.description, maker.drawn)
     turns = np.moveaxis(euler_parameters_matrix(drawn[:, 3:].T), -1, 0)
     bodies = Poses(turns, drawn[:, :3] / d.length_scale)
-    near = closing_mechanism(bare.description, bodies, rank, maker.gap)
+    near = closing_mechanism(maker.description, bodies, rank, maker.gap)
     return None if near is None else replace(d, ri=near.ri, pi=near.pi, rj=near.rj, pj=near.pj)
 
 

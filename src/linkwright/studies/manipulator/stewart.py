@@ -16,7 +16,6 @@ from linkwright.base.arrays import Floats
 from linkwright.base.checks import finite_array, positive_number
 from linkwright.control import Unreachable, euler_parameters, rotation_matrix
 from linkwright.errors import ModelError
-from linkwright.spatial.algebra import point_velocity
 from linkwright.studies.manipulator.placing import about, put, universal_angles, universal_rates, universal_spin
 
 _LEG_IS_Z = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # axes whose z is the leg's x
@@ -136,7 +135,7 @@ def state(mech: Mechanism, dims: Stewart, pose: ArrayLike, twist: ArrayLike | No
     for k, (vector, length) in enumerate(zip(leg_vectors(dims, where), lengths(dims, where), strict=True)):
         axes = _axes(dims.feet[k])
         along = axes.T @ vector / length
-        speed = axes.T @ point_velocity(w[:3], w[3:], turn @ dims.heads[k])
+        speed = axes.T @ (w[:3] + np.cross(w[3:], turn @ dims.heads[k]))
         slide = float(along @ speed)
         first, second = universal_angles(along)
         rates = universal_rates(along, (speed - slide * along) / length)
