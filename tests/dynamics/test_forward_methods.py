@@ -11,7 +11,7 @@ from test_identities import MOVING, numbers, states, turned_round
 
 import linkwright as lw
 from linkwright.dynamics.functions import FORWARD_METHODS, FREE_BODY_METHODS, LOOP_METHODS
-from linkwright.dynamics.methods import METHODS
+from linkwright.dynamics.methods.by_name import METHODS
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.model.joint_kinds import KINDS
 from robots import relative

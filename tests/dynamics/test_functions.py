@@ -9,7 +9,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.dynamics.functions import ARRAYS, FORWARD_METHODS, FUNCTIONS, REFERENCES, FunctionName, Recorder
-from linkwright.dynamics.methods import METHODS
+from linkwright.dynamics.methods.by_name import METHODS
 
 
 def test_the_names_that_editors_complete_are_those_of_the_table():

@@ -10,7 +10,7 @@ from test_identities import numbers, states
 
 import linkwright as lw
 from linkwright.dynamics.functions import Request
-from linkwright.dynamics.methods import METHODS
+from linkwright.dynamics.methods.by_name import METHODS
 from linkwright.dynamics.programs import Maker
 from linkwright.dynamics.traversals.buffers import Field, layout, slots
 from linkwright.kernels.interpret.interpreter import run

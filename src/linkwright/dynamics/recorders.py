@@ -17,8 +17,9 @@ from linkwright.dynamics.closed import closed_recorders as closed_derivatives
 from linkwright.dynamics.context import Context, Question
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.inertia_checks import contraction
-from linkwright.dynamics.methods import METHODS, assembly, newton_euler
+from linkwright.dynamics.methods import assembly, newton_euler
 from linkwright.dynamics.methods import mass_matrix as composite
+from linkwright.dynamics.methods.by_name import METHODS
 from linkwright.dynamics.methods.factor import Factor, factorise
 from linkwright.dynamics.recording import traced
 from linkwright.dynamics.requests import RequestRules

@@ -6,7 +6,7 @@ Every other room (recorder, derivatives, kernels, exporters) reads this table; n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -176,9 +176,17 @@ OPERATIONS: tuple[Operation, ...] = (
 Row = tuple[int, int, int, int]  # an operation of a block: its number, and those of up to three operands
 
 
+_ARITIES = tuple(operation.arity for operation in OPERATIONS)
+
+
 def operands_of(row: Row) -> tuple[int, ...]:
     """The values that an operation of a block reads."""
-    return row[1 : 1 + OPERATIONS[row[0]].arity]
+    return row[1 : 1 + _ARITIES[row[0]]]
+
+
+def operands_of_all(rows: Iterable[Row]) -> list[tuple[int, ...]]:
+    """The same for every operation of a block."""
+    return [row[1 : 1 + _ARITIES[row[0]]] for row in rows]
 
 
 def partials(op: int, x: tuple[Any, ...], y: Any) -> tuple[Any, ...]:

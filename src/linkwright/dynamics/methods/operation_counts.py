@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.checks import whole_number
-from linkwright.dynamics.methods import METHODS, assembly
+from linkwright.dynamics.methods import assembly
+from linkwright.dynamics.methods.by_name import METHODS
 from linkwright.dynamics.traversals.sheets import UnrolledSheet
 from linkwright.dynamics.traversals.traversal import InwardStep, Link, Shape, Unrolled
 from linkwright.errors import NameNotFound

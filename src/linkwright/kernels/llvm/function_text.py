@@ -327,7 +327,7 @@ class Function(Writer):
                     if partner is not None and partner in here:
                         names[first + partner] = self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}")
             else:
-                values = [value(x) for x in O.operands_of(rows[k])]
+                values = [value(x) for x in plan.operands[k]]
                 names[first + k] = LLVM[op](self, values, plan.block.tables[b] if op == O.TABLE else None)
 
     def _packed_sines(self, plan: Plan, here: set[int], names: dict[int, str], value: Callable[[int], str]) -> None:

@@ -36,6 +36,7 @@ class Plan:
         self.block, self.whole, self.late, self.single = block, whole, late, single
         self.first = block.first_operation
         self.rows = block.rows()
+        self.operands = O.operands_of_all(self.rows)
 
     @cached_property
     def pairs(self) -> dict[int, tuple[int | None, int | None]]:
@@ -53,7 +54,9 @@ class Plan:
         depth: dict[int, int] = {}
         for k, row in enumerate(self.rows):
             if row[0] in _CHEAP:
-                below = 1 + sum(depth.get(x, _DEEP) for x in O.operands_of(row) if x >= self.first)
+                below = 1
+                for x in self.operands[k]:
+                    below += depth.get(x, _DEEP) if x >= self.first else 0
                 if below <= _DEEP:
                     depth[self.first + k] = below
         angles = [a for a in self.pairs if a < self.first or a in depth]
@@ -63,7 +66,7 @@ class Plan:
             a = stack.pop()
             if a not in needed:
                 needed.add(a)
-                stack.extend(x for x in O.operands_of(self.rows[a - self.first]) if x >= self.first)
+                stack += [x for x in self.operands[a - self.first] if x >= self.first]
         return sorted(a - self.first for a in needed), angles
 
     @cached_property
@@ -84,16 +87,20 @@ class Plan:
     def _by_urgency(self, todo: list[int]) -> list[int]:
         """Operations listed as a processor would begin them that always takes the one with the longest way to go."""
         here = set(todo)
-        needs = {k: {x - self.first for x in O.operands_of(self.rows[k])} & here for k in todo}
+        missing = dict.fromkeys(todo, 0)
         users: dict[int, list[int]] = {k: [] for k in todo}
-        for k, wanted in needs.items():
-            for x in wanted:
-                users[x].append(k)
+        for k in todo:
+            for x in set(self.operands[k]):
+                if x - self.first in here:
+                    users[x - self.first].append(k)
+                    missing[k] += 1
         takes = {k: _LATENCY.get(self.rows[k][0], 4) for k in todo}
         way: dict[int, int] = {}
         for k in reversed(todo):
-            way[k] = takes[k] + max((way[u] for u in users[k]), default=0)
-        missing, begin = {k: len(wanted) for k, wanted in needs.items()}, dict.fromkeys(todo, 0)
+            way[k] = takes[k]
+            for u in users[k]:
+                way[k] = max(way[k], takes[k] + way[u])
+        begin = dict.fromkeys(todo, 0)
         ready = [(-way[k], k) for k in todo if not missing[k]]
         heapify(ready)
         waiting: list[tuple[int, int]] = []
@@ -131,9 +138,9 @@ class Plan:
     def slots(self) -> dict[int, int]:
         """Scratch slots of the values that are used in a later segment than their own."""
         slots: dict[int, int] = {}
-        for k, row in enumerate(self.rows):
+        for k, operands in enumerate(self.operands):
             here = self.home[self.first + k]
-            for x in O.operands_of(row):
+            for x in operands:
                 if x >= self.first and self.home[x] != here and x not in slots:
                     slots[x] = len(slots)
         if self.late:
