@@ -506,7 +506,7 @@ import numpy as np
 if {hide}:
     sys.modules["llvmlite"] = None
 import linkwright as lw
-from linkwright.kernels.execution import native
+from linkwright.kernels.variant import native
 assert not native()
 f = lw.record(lambda x, y: (np.sin(x) * y[0], y - x[0]), 3, 2)
 x, y = np.arange(12.0).reshape(4, 3), np.ones(2)

@@ -17,7 +17,7 @@ from linkwright.control.parallel.control_step import ControlStep, StepError
 from linkwright.control.parallel.forward_kinematics import moved
 from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, legs_at, rotation_matrix
 from linkwright.control.parallel.step_programs_c import Flag
-from linkwright.errors import ModelError, ShapeError
+from linkwright.errors import ArgumentError, ModelError, ShapeError
 from linkwright.studies.manipulator.machine import SIX_LEG, machine
 
 GEOMETRY = SIX_LEG
@@ -379,7 +379,7 @@ def test_a_pose_where_the_motors_lose_a_direction_is_told():
 )
 def test_bad_options_are_refused(options, text):
     settings = options.pop("settings", {})
-    with pytest.raises((ModelError, ShapeError), match=text):
+    with pytest.raises((ModelError, ShapeError, ArgumentError), match=text):
         ControlStep(GEOMETRY, settings=StepSettings(**settings), **options)
 
 

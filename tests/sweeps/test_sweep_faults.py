@@ -151,8 +151,8 @@ import sys
 from pathlib import Path
 from chores import plan, square_when_allowed, task
 from linkwright.sweeps.dataset import gathered, save
-from linkwright.sweeps.pools import Here
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.workers import Here
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import DATASET, Store
 folder = Path(sys.argv[1])
 given, cases = task(folder, pause=0.05), plan(40, 2)

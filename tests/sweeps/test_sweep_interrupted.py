@@ -21,8 +21,8 @@ DRIVER = """
 import sys
 from pathlib import Path
 from chores import plan, square_then_wait, task
-from linkwright.sweeps.pools import Cores
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.workers import Cores
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import Store
 folder = Path(sys.argv[1])
 given, cases = task(folder), plan(40, 2)

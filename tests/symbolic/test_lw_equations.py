@@ -254,7 +254,7 @@ def held_by_a_rod() -> lw.Mechanism:
         (lambda: lw.equations(four_bar()), ModelError, "closed loops.*lw.simulate.*cut the loop: take away that joint"),
         (lambda: lw.equations(held_by_a_rod()), ModelError, "Rod 'stay'.*take away that rod and ask"),
         (lambda: lw.equations(lw.from_dh([(0, 0, 0, 0)])), ModelError, 'no body.*has a mass.*literal="inertial"'),
-        (lambda: lw.equations(3), ModelError, "takes a mechanism or a model file, not int"),
+        (lambda: lw.equations(3), ModelError, "give a mechanism or the path of a model file, not"),
         (lambda: lw.equations("nowhere.dh.toml"), LinkwrightError, "nowhere.dh.toml"),
         (lambda: lw.equations(MODELS / "three_link.dh.toml", form="colected"), NameNotFound, "mean 'collected'"),
         (lambda: lw.equations(MODELS / "three_link.dh.toml", way="newton"), NameNotFound, "jacobian, trace"),

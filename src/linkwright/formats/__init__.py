@@ -26,7 +26,7 @@ _BY_ENDING = {
 ENDINGS = tuple(_BY_ENDING)
 _BY_ROOT = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf", "mujocoinclude": "mjcf"}
 #: The modules of readers that are not called as their format is; the function is read_FORMAT.
-_MODULES = {"mks": "mks.reader", "sdf": "sdf.reader", "mjcf": "mjcf.reader"}
+_MODULES = {"mks": "mks.reader", "sdf": "sdf.reader", "mjcf": "mjcf.reader", "xacro": "urdf"}
 
 
 def read(path: str | Path, **options: Any) -> Description:
