@@ -30,10 +30,11 @@ def state(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 # -- subjects: each imports its library before it returns a builder, so that memory is the chain's ----------------
 def linkwright(method: str) -> tuple[str, Builder]:
     import linkwright as lw
+    from linkwright.dynamics.functions import FORWARD_METHODS
 
     def build(n: int, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> Forward:
         mech, out = lw.chain(n), np.empty(n)
-        if method == lw.programs.FORWARD_METHODS[0]:
+        if method == FORWARD_METHODS[0]:
             return lambda: mech.forward_dynamics(q, v, tau, out=out)
         return lambda: mech.forward_dynamics(q, v, tau, method=method, out=out)
 
