@@ -571,7 +571,9 @@ def soak(total, rounds):
     after_counts, after_blocks, after_memory = levels()
     np.testing.assert_array_equal(mech.forward_dynamics(q, v, tau), right)
     assert after_counts[:-1] == counts[:-1]
-    assert abs(after_counts[-1] - counts[-1]) < 50  # of None: the test itself holds some
+    # Of None: the test itself holds some, and what earlier tests left may be freed meanwhile. Every sort of call comes
+    # more often than this lower limit, so that one which gives back a reference that it does not own is seen.
+    assert -total / 1000 < after_counts[-1] - counts[-1] < 50
     assert after_blocks - blocks < 300  # fewer: what earlier tests left was freed meanwhile
     assert after_memory - memory < 4e6
     return after_memory - memory, after_blocks - blocks

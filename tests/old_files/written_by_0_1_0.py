@@ -2,8 +2,8 @@
 
 Run as a script it writes the files beside it, with the Linkwright that it finds. Those that are kept are of 0.1.0:
 
-    git worktree add /tmp/linkwright-0.1.0 2fd60c0
-    PYTHONPATH=/tmp/linkwright-0.1.0/src python tests/old_files/written_by_0_1_0.py
+    git worktree add ../linkwright-0.1.0 2fd60c0
+    PYTHONPATH=../linkwright-0.1.0/src python tests/old_files/written_by_0_1_0.py
 
 Tests import it for the questions. It uses public names alone, but where runs and studies are broken off.
 """
