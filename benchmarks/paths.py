@@ -3,8 +3,9 @@
     python benchmarks/paths.py [--old CHECKOUT] [--list]
 
 Every path runs in a process of its own, cold (with an empty cache of compiled code) and warm (the same call again in
-the same process). Files are counted when one of their functions runs; importing a file does not count. `--old` runs
-the same paths on another checkout beside this one; `--list` names the files.
+the same process). A file is counted when one of its functions runs; what runs while a file is imported does not count,
+since versions differ in when they import what. `--old` runs the same paths on another checkout beside this one;
+`--list` names the files.
 """
 
 from __future__ import annotations
@@ -83,11 +84,14 @@ def traced(work: Callable[[], None], package: str) -> tuple[list[str], int]:
     """The package's files in the order in which their functions first ran, and how many calls of them there were."""
     files: dict[str, None] = {}
     calls = 0
+    imports = 0  # how many files are being imported, one inside the other
 
     def profile(frame: FrameType, event: str, _: object) -> None:
-        nonlocal calls
+        nonlocal calls, imports
         code = frame.f_code
-        if event == "call" and code.co_flags & FUNCTION and code.co_filename.startswith(package):
+        if code.co_name == "<module>":
+            imports += {"call": 1, "return": -1}.get(event, 0)
+        elif event == "call" and not imports and code.co_flags & FUNCTION and code.co_filename.startswith(package):
             calls += 1
             files.setdefault(code.co_filename[len(package) + 1 :])
 

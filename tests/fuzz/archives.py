@@ -166,7 +166,7 @@ def settings() -> Any:
 def checkpoints() -> Sequence[bytes]:
     """In the middle of a run, and of one that an event ended."""
     from linkwright.results.solution import Occurrence
-    from linkwright.simulation.checkpoint import Standing, write
+    from linkwright.simulation.checkpoint import Standing, write_checkpoint
     from linkwright.simulation.engines import EngineState, Work
     from linkwright.simulation.samples import Rows
     from linkwright.simulation.step_control import ACCEPTED, CONTROL
@@ -183,7 +183,7 @@ def checkpoints() -> Sequence[bytes]:
         ("ended", Standing(rows, EngineState(rows[2:], 3), happened, Work(), True, True)),
     ):
         path = scratch() / f"{name}.lwc"
-        write(str(path), QUESTION, standing)
+        write_checkpoint(str(path), QUESTION, standing)
         made.append(path.read_bytes())
     return made
 

@@ -294,7 +294,7 @@ def test_a_checkpoint_with_other_numbers_is_told_so(tmp_path, numbers):
 def test_a_full_disk_ends_the_run_and_keeps_what_was_computed(monkeypatch, tmp_path):
     monkeypatch.setattr(keeper, "EVERY", 0.0)
     monkeypatch.setattr(keeper, "SHARE", 0.0)
-    write, calls = keeper.checkpoint.write, []
+    write, calls = keeper.write_checkpoint, []
 
     def full(*arguments):
         calls.append(1)
@@ -306,7 +306,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_was_computed(monkeypatch, tmp_p
         except OSError as error:
             raise LinkwrightError("cannot write: No space left on device") from error
 
-    monkeypatch.setattr(keeper.checkpoint, "write", full)
+    monkeypatch.setattr(keeper, "write_checkpoint", full)
     sol = lw.simulate(double_pendulum(), 50.0, q0=SWUNG, saving=lw.Saving(checkpoint=tmp_path / "run.lwc"))
     assert sol.status.reason == "disk full"
     assert not sol.status

@@ -58,9 +58,9 @@ class Equilibrium:
         return not np.any(values.real > GROWS * np.abs(values).max(initial=0.0))
 
     def _repr_html_(self) -> str:
-        from linkwright.dynamics.report_views import equilibrium  # for its weight: tables are for notebooks alone
+        from linkwright.dynamics.report_views import equilibrium_html  # for its weight: tables are for notebooks alone
 
-        return equilibrium(self)
+        return equilibrium_html(self)
 
 
 def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float) -> Equilibrium:

@@ -82,9 +82,9 @@ class Linearised:
         return iter((self.A, self.B, self.modes))
 
     def _repr_html_(self) -> str:
-        from linkwright.dynamics.report_views import linearised  # for its weight: tables are for notebooks alone
+        from linkwright.dynamics.report_views import linearised_html  # for its weight: tables are for notebooks alone
 
-        return linearised(self)
+        return linearised_html(self)
 
 
 def linearise(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from linkwright.dynamics.linear_model import Linearised
 
 
-def linearised(model: Linearised) -> str:
+def linearised_html(model: Linearised) -> str:
     """The output for a linear model: its sizes and its modes."""
     n, inputs = model.A.shape[0], model.B.shape[1]
     title = heading("linear model", f"ẋ = A x + B δτ: {counted(n, 'state')}, {counted(inputs, 'input')}")
     return shown(title, _modes(model))
 
 
-def equilibrium(state: Equilibrium) -> str:
+def equilibrium_html(state: Equilibrium) -> str:
     """The output for a state of rest."""
     title = heading("equilibrium", "stable" if state.stable else "unstable: a small motion grows")
     q = ((f"q[{k}]", float(x)) for k, x in enumerate(state.q[:ROWS]))

@@ -27,7 +27,7 @@ STATES = {
     "a": ("rate", "accelerations of the spanning tree"),
 }
 #: The start of the column names of each quantity.
-_COLUMNS = {
+_HEADS = {
     "position": "",
     "orientation": "",
     "velocity": "v",
@@ -76,7 +76,7 @@ def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Seq
     for name in [names] if isinstance(names, str) else names:
         for quantity, (size, unit, _) in QUANTITIES.items():
             mark = "" if unit == "1" else f" [{unit}]"
-            heads += [f"{name}.{_COLUMNS[quantity]}{x}{mark}" for x in (AXES if size == 3 else PARAMETERS)]
+            heads += [f"{name}.{_HEADS[quantity]}{x}{mark}" for x in (AXES if size == 3 else PARAMETERS)]
             columns.append(getattr(solution, quantity)(name))
     if everything:
         taken = set(heads)
@@ -98,7 +98,7 @@ def _more(solution: Solution) -> Iterator[tuple[str, Any]]:
         for quantity in ("position", "velocity", "acceleration"):
             values = getattr(solution, quantity)(trace.place)
             for k, x in enumerate(AXES):
-                yield f"{trace.name}.{_COLUMNS[quantity]}{x} [{QUANTITIES[quantity][1]}]", values[:, k : k + 1]
+                yield f"{trace.name}.{_HEADS[quantity]}{x} [{QUANTITIES[quantity][1]}]", values[:, k : k + 1]
     yield from ((f"{name} [{x.unit}]", x.values[:, None]) for name, x in solution.series.items())
     for name, turns, values in one_coordinate(solution):
         word, unit = ("angle", "rad") if turns else ("shift", "m")

@@ -46,7 +46,7 @@ class Standing:
     finished: bool = False
 
 
-def write(path: str, question: dict[str, Any], standing: Standing) -> None:
+def write_checkpoint(path: str, question: dict[str, Any], standing: Standing) -> None:
     """Write a checkpoint, whole or not at all."""
     engine = standing.engine
     header = {
@@ -85,7 +85,7 @@ def check_place(path: str) -> None:
         raise FormatError("is no checkpoint, and would be replaced by one; give checkpoint= another name", file=path)
 
 
-def read(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
+def read_checkpoint(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
     """A checkpoint of the same run; of another run, the error says what differs."""
     try:
         with open_regular(path) as file:

@@ -28,7 +28,7 @@ class Keeper:
         self._written = False
 
     def read(self, nq: int, nv: int) -> Standing:
-        return checkpoint.read(self.path, self.question, nq, nv)
+        return checkpoint.read_checkpoint(self.path, self.question, nq, nv)
 
     def make_room(self, nq: int, nv: int) -> list[str]:
         """Lose nothing that is at the place: a run that can go on is not begun anew, one of another kind is kept aside.
@@ -65,7 +65,7 @@ class Keeper:
         if self._standing is None or self._written:
             return
         started = monotonic()
-        checkpoint.write(self.path, self.question, self._standing)
+        checkpoint.write_checkpoint(self.path, self.question, self._standing)
         self._written = True
         took = monotonic() - started
         self._next = started + took + max(EVERY, SHARE * took)

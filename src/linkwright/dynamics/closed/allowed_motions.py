@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
 
 #: A singular value of G below this part of the largest counts as zero.
-RANK = 1e-9
+MOTION_RANK = 1e-9
 
 
 def constraint_jacobian(mech: Mechanism, q: Floats, t: Any = 0.0) -> tuple[Floats, Floats]:
@@ -38,7 +38,7 @@ def constraint_jacobian(mech: Mechanism, q: Floats, t: Any = 0.0) -> tuple[Float
 
 def inverse(mech: Mechanism, g: Floats) -> Floats:
     """(..., nv, m): the generalised inverse of G with the least change of rates, shifts counted in its length."""
-    pseudoinverse = np.linalg.pinv(mech.programs.without_units(g), rcond=RANK)
+    pseudoinverse = np.linalg.pinv(mech.programs.without_units(g), rcond=MOTION_RANK)
     return np.asarray(pseudoinverse * mech.programs.rate_units[:, None] / mech.programs.constraint_units)
 
 
@@ -52,6 +52,6 @@ def allowed(mech: Mechanism, g: Floats) -> tuple[Floats, Floats]:
     if not g.shape[0]:
         return np.eye(nv), np.eye(nv)
     _, sizes, directions = np.linalg.svd(mech.programs.without_units(g))
-    rank = int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
+    rank = int(np.sum(sizes > MOTION_RANK * max(sizes[0], 1e-300)))
     free, units = np.asarray(directions[rank:].T), mech.programs.rate_units
     return units[:, None] * free, free.T / units

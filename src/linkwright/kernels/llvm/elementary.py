@@ -155,7 +155,7 @@ def _by_lane(name: str, scalar: str, arguments: int, width: int, attributes: str
     return "\n".join([*lines, f"  ret {t} {result}", "}"])
 
 
-def table(name: str, data: Table, width: int) -> str:
+def table_function(name: str, data: Table, width: int) -> str:
     """`@{name}(x)`: the piecewise cubic, its piece found by bisection, lane by lane."""
     n = len(data.coefficients)
     breaks = ", ".join(f"double {number(x)}" for x in data.breaks[:n])

@@ -88,7 +88,7 @@ def _sign(f: Function, x: Sequence[str], _: Table | None) -> str:
 def _table(f: Function, x: Sequence[str], table: Table | None) -> str:
     assert table is not None
     name = f"table{f.low.tables.setdefault(table, len(f.low.tables))}_{f.width}"
-    f.low.helper(name, lambda: math.table(name, table, f.width))
+    f.low.helper(name, lambda: math.table_function(name, table, f.width))
     return f.op(f"call {f.type} @{name}({f.type} {x[0]})")
 
 
