@@ -26,7 +26,7 @@ from linear_cases import paper_case, sampled_case
 from published_designs import PUBLISHED, disturbance_process
 
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.norms import grid_norm, hinf_norm
+from linkwright.control.hinfinity.robustness import grid_norm, hinf_norm
 from linkwright.control.hinfinity.synthesis import hinf
 from linkwright.control.linear_systems import System, from_polynomials, lft, series
 from linkwright.errors import LinkwrightWarning

@@ -15,7 +15,7 @@ import pytest
 import linkwright as lw
 import rotation
 from coupled_mechanisms import draw
-from linkwright.formats.mks.reader import parse_mks
+from linkwright.formats.mks.mks_reader import parse_mks
 from mechanism_parts import GROUND, RATES, SINGLE, Drawn, Drive, JointLoad
 from newton_euler import Balance, Floats, coordinates, motion_of, power_along, rate_along
 

@@ -9,7 +9,7 @@ import pytest
 import linkwright as lw
 from linkwright.analysis import force_series as acting
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound, ShapeError
-from linkwright.formats.mks.reader import parse_mks
+from linkwright.formats.mks.mks_reader import parse_mks
 from linkwright.results.status import Series
 
 PENDULUM = """MODEL pendulum

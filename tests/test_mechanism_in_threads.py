@@ -22,7 +22,7 @@ import rotation
 from crowd import at_once
 from linkwright.dynamics.functions import FORWARD_METHODS, FUNCTIONS, REFERENCES
 from linkwright.kernels import kernel as kernels
-from linkwright.kernels import program_cache
+from linkwright.kernels import kernel as program_cache
 from linkwright.kernels.llvm import compiler
 
 CROWD = 8
@@ -191,7 +191,7 @@ def questions(reference: lw.Mechanism, seed: int) -> dict[str, Callable[[lw.Mech
 
 
 def mechanism(text: str) -> lw.Mechanism:
-    from linkwright.formats.mks.reader import parse_mks
+    from linkwright.formats.mks.mks_reader import parse_mks
 
     return lw.Mechanism(parse_mks(text))
 

@@ -13,7 +13,7 @@ import numpy as np
 import linkwright as lw
 from coupled_mechanisms import draw
 from linkwright.errors import LinkwrightError
-from linkwright.formats.mks.reader import parse_mks
+from linkwright.formats.mks.mks_reader import parse_mks
 from scaled_models import scaled
 
 #: A slider-crank whose slide is a rack: the pinion on it is a gear between a turn and a shift.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from linkwright.base.names import public_names as _public_names
+from linkwright.base.arguments import public_names as _public_names
 from linkwright.tape.backends import Backends as _Backends
 from linkwright.tape.backends import provide_backends as _provide_backends
 

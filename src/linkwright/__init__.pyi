@@ -3,7 +3,7 @@
 from linkwright import control as control
 from linkwright import errors as errors
 from linkwright.analysis.analyse import analyse as analyse
-from linkwright.design.design_settings import Search as Search
+from linkwright.design.optimise import Search as Search
 from linkwright.design.optimise import optimise as optimise
 from linkwright.design.sensitivity import sensitivities as sensitivities
 from linkwright.dynamics.methods.operation_counts import operation_counts as operation_counts
@@ -20,11 +20,11 @@ from linkwright.mechanism import load_program as load_program
 from linkwright.mechanism import random_tree as random_tree
 from linkwright.mechanism import tree as tree
 from linkwright.model.expression import TIME as TIME
-from linkwright.outputs.question import AnalysisSettings as AnalysisSettings
+from linkwright.outputs.analysis_request import AnalysisSettings as AnalysisSettings
 from linkwright.results.solution import Solution as Solution
+from linkwright.results.solution_files import open as open
 from linkwright.results.status import Counters as Counters
 from linkwright.results.status import Status as Status
-from linkwright.results.storage import open as open
 from linkwright.simulation.events import Event as Event
 from linkwright.simulation.rollout import rollout as rollout
 from linkwright.simulation.run_settings import Samples as Samples
@@ -37,10 +37,10 @@ from linkwright.sweeps.distributions import loguniform as loguniform
 from linkwright.sweeps.distributions import normal as normal
 from linkwright.sweeps.distributions import triangular as triangular
 from linkwright.sweeps.distributions import uniform as uniform
+from linkwright.sweeps.plan import Execution as Execution
+from linkwright.sweeps.plan import Sampling as Sampling
+from linkwright.sweeps.plan import StudyFolder as StudyFolder
 from linkwright.sweeps.study import Study as Study
-from linkwright.sweeps.study_settings import Execution as Execution
-from linkwright.sweeps.study_settings import Sampling as Sampling
-from linkwright.sweeps.study_settings import StudyFolder as StudyFolder
 from linkwright.sweeps.sweep import sweep as sweep
 from linkwright.symbolic.equations import equations as equations
 from linkwright.tape.build import record as record

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import path_text, real_array, shown
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import path_text, real_array, shown
 from linkwright.base.locks import cached_property
-from linkwright.dynamics.answers import Answering
 from linkwright.dynamics.functions import ForwardMethod, Reference, Request
+from linkwright.dynamics.mechanism_base import Answering
 from linkwright.dynamics.programs import Maker
 from linkwright.errors import KernelError, LinkwrightError, ModelError, ShapeError
 from linkwright.kernels.foreign import on_device
@@ -28,9 +28,8 @@ from linkwright.model.views import Body, DofReport, Joint
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.dynamics.closed.auxiliary import Auxiliary
-    from linkwright.dynamics.equilibrium import Equilibrium
-    from linkwright.dynamics.linear_model import Linearised
+    from linkwright.dynamics.closed.initial_state import Auxiliary
+    from linkwright.dynamics.equilibrium import Equilibrium, Linearised
 
 
 class Mechanism(Answering):
@@ -117,7 +116,7 @@ class Mechanism(Answering):
 
         What is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
         """
-        from linkwright.dynamics.closed.rounding import warned  # for weight
+        from linkwright.dynamics.closed.redundancy import warned  # for weight
 
         state = warned(self.auxiliary.closing).auxiliary.initial_state(t)
         return state.q.copy(), state.v.copy()
@@ -125,7 +124,7 @@ class Mechanism(Answering):
     @cached_property
     def auxiliary(self) -> Auxiliary:
         """The mechanisms and states that are derived from this one where loops are closed."""
-        from linkwright.dynamics.closed.auxiliary import Auxiliary  # for weight
+        from linkwright.dynamics.closed.initial_state import Auxiliary  # for weight
 
         return Auxiliary(self, None if self._source is None else self._source.auxiliary)
 
@@ -205,7 +204,7 @@ class Mechanism(Answering):
     ) -> Linearised:
         """The linear model about one state: A, B and its natural motions, on the mechanism's own degrees of freedom."""
         from linkwright.dynamics.closed.consistent import one
-        from linkwright.dynamics.linear_model import linearise
+        from linkwright.dynamics.equilibrium import linearise
 
         rates = np.zeros(self.nv) if v is None else one(v, self.nv, "v")
         force = np.zeros(self.nv) if tau is None else one(tau, self.nv, "tau")
@@ -359,7 +358,7 @@ def mechanism_of(model: Any, parameters: Mapping[str, float] | None = None) -> M
 def _source(file: str, description: Description, names: Sequence[str], options: LoadOptions) -> Mechanism | None:
     """The mechanism with the file's own values, if other values of parameters are all that it differs in."""
     from linkwright.formats import read
-    from linkwright.model.checks import alike
+    from linkwright.model.model_checks import alike
 
     declared: LoadOptions = {**options}
     del declared["parameters"]
@@ -405,6 +404,6 @@ def random_tree(n: int, seed: int | None = 0, branching: float = 2.0, **options:
 
 def load_program(path: str | PathLike[str]) -> Program:
     """A program that `Program.save` wrote."""
-    from linkwright.tape.storage import load as read
+    from linkwright.tape.program_files import load as read
 
     return read(path)

@@ -8,8 +8,8 @@ import time
 os.environ["LINKWRIGHT_CACHE"] = ""  # everything is compiled
 
 import linkwright as lw
-from linkwright.formats.mks.reader import parse_mks
-from linkwright.formats.mks.writer import write_mks
+from linkwright.formats.mks.mks_reader import parse_mks
+from linkwright.formats.mks.mks_writer import write_mks
 
 TEXT = write_mks(lw.chain(20).description)
 

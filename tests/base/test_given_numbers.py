@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.base.checks import exact_array, real_array, whole_number
+from linkwright.base.arguments import exact_array, real_array, whole_number
 from linkwright.errors import DtypeError, LinkwrightError, ModelError, ShapeError
 
 N = 2

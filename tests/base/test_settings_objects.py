@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import linkwright as lw
-from linkwright.base.settings import takes_settings
+from linkwright.base.arguments import takes_settings
 from linkwright.errors import LinkwrightError
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkwright.base.text import first_few, free_name, numbered_name, shortened
+from linkwright.base.arguments import first_few, free_name, numbered_name, shortened
 
 
 @pytest.mark.parametrize(

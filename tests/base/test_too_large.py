@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.base import checks as memory
+from linkwright.base import arguments as memory
 from linkwright.constraints.kinematic_motion import times_of
 from linkwright.errors import LinkwrightError, MemoryLimitError, ModelError, NameNotFound
 from linkwright.tape.program import Walk

@@ -21,7 +21,7 @@ INITIAL (hinge.angle = 1);
 ENDMODEL
 """
 #: The command line with checkpoints at every opportunity.
-RUN = "from linkwright.simulation import checkpoint_schedule as keeper; keeper.EVERY = keeper.SHARE = 0.0; "
+RUN = "from linkwright.simulation import checkpoint as keeper; keeper.EVERY = keeper.SHARE = 0.0; "
 RUN += "import sys; from linkwright.cli.app import run; print('ready', flush=True); sys.exit(run(sys.argv[1:]))"
 
 

@@ -7,7 +7,7 @@ from linkages import slider_crank
 
 import linkwright as lw
 from linkwright.errors import AssemblyError
-from linkwright.formats.mks.reader import parse_mks
+from linkwright.formats.mks.mks_reader import parse_mks
 from linkwright.model.expression import TIME
 
 MODEL = """MODEL four

@@ -13,7 +13,7 @@ import pytest
 import linkwright as lw
 from linkwright.cli.app import run
 from linkwright.errors import ModelError
-from linkwright.formats.mks.reader import parse_mks
+from linkwright.formats.mks.mks_reader import parse_mks
 from linkwright.model.expression import TIME, Name, Number, numeric_values
 
 HINGE = """MODEL hinge

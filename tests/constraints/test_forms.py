@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from linkages import skew
 
-from linkwright.constraints import blocks, forms
+from linkwright.constraints import forms
+from linkwright.constraints.form_programs import bias_block, equations_block, lift_block
 from linkwright.model.joint_kinds import KINDS
 
 COORDINATES = [(name, k) for name, kind in KINDS.items() if name not in ("spherical", "free") for k in range(kind.nv)]
@@ -80,7 +81,7 @@ def _split(form, moving, values):
 @pytest.mark.parametrize(("form", "moving"), CASES)
 def test_the_jacobian_is_the_derivative_of_the_equations(form, moving):
     states, rest, rng = _inputs(form, moving, 1)
-    block = blocks.equations_block(form, moving)
+    block = equations_block(form, moving)
     twists = rng.normal(size=(sum(moving), 6))
     _, j = _split(form, moving, _evaluate(block, states, rest))
     ahead, behind = (_split(form, moving, _evaluate(block, _moved(states, twists, h), rest))[0] for h in (H, -H))
@@ -90,9 +91,9 @@ def test_the_jacobian_is_the_derivative_of_the_equations(form, moving):
 @pytest.mark.parametrize(("form", "moving"), CASES)
 def test_the_bias_is_the_derivative_of_the_jacobian_along_the_motion(form, moving):
     states, rest, rng = _inputs(form, moving, 2)
-    block = blocks.equations_block(form, moving)
+    block = equations_block(form, moving)
     twists = rng.normal(size=(sum(moving), 6))
-    found = _evaluate(blocks.bias_block(form, moving), states, rest, twists)
+    found = _evaluate(bias_block(form, moving), states, rest, twists)
     ahead, behind = (_split(form, moving, _evaluate(block, _moved(states, twists, h), rest))[1] for h in (H, -H))
     np.testing.assert_allclose(found, (ahead - behind) @ twists.reshape(-1) / (2 * H), atol=1e-6, rtol=1e-6)
 
@@ -100,9 +101,9 @@ def test_the_bias_is_the_derivative_of_the_jacobian_along_the_motion(form, movin
 @pytest.mark.parametrize(("form", "moving"), CASES)
 def test_the_lift_is_the_derivative_of_the_transposed_jacobian(form, moving):
     states, rest, rng = _inputs(form, moving, 3)
-    block = blocks.equations_block(form, moving)
+    block = equations_block(form, moving)
     twists, multipliers = rng.normal(size=(sum(moving), 6)), rng.normal(size=form.size)
-    found = _evaluate(blocks.lift_block(form, moving), states, rest, twists, multipliers)
+    found = _evaluate(lift_block(form, moving), states, rest, twists, multipliers)
     ahead, behind = (_split(form, moving, _evaluate(block, _moved(states, twists, h), rest))[1] for h in (H, -H))
     np.testing.assert_allclose(found, (ahead - behind).T @ multipliers / (2 * H), atol=1e-6, rtol=1e-6)
 
@@ -118,5 +119,5 @@ def test_a_counted_angle_is_the_one_nearest_to_its_reference(reference):
 def test_every_equation_has_a_name():
     for form in ALL:
         rest = _inputs(form, (True,) * form.sides, 0)
-        block = blocks.equations_block(form, (True,) * form.sides)
+        block = equations_block(form, (True,) * form.sides)
         assert len(_evaluate(block, *rest[:2])) == form.size * (1 + 6 * form.sides)

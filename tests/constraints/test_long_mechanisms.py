@@ -7,9 +7,9 @@ import pytest
 
 import linkwright as lw
 from constraints.ladders import START, ladder, odd_angle
-from linkwright.constraints import degrees_of_freedom as freedom
+from linkwright.constraints import rank as freedom
+from linkwright.constraints.constraint_programs import Layout
 from linkwright.constraints.kinematics import Kinematics
-from linkwright.constraints.recording import Layout
 
 
 def report(mech):

@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from constraints.ladders import START, ladder
-from linkwright.constraints import lane_march as march
+from linkwright.constraints import kinematics as march
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.model.expression import Call
 

@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.constraints.model_notes import remarks
-from linkwright.formats.mks.reader import parse_mks
+from linkwright.formats.mks.mks_reader import parse_mks
 from linkwright.mechanism import Mechanism
 
 TEXT = """MODEL hinge

@@ -4,7 +4,7 @@ import numpy as np
 from linkages import bar, four_bar, kinematics, pin, unit
 
 import linkwright as lw
-from linkwright.constraints.stages import Stages
+from linkwright.constraints.rank import Stages
 from linkwright.model.expression import TIME
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import linkwright as lw
-from linkwright.base.names import public_names
+from linkwright.base.arguments import public_names
 
 
 @pytest.mark.parametrize("name", lw.control.__all__)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from linear_cases import random_system
 
-from linkwright.control.hinfinity.norms import grid_norm, hinf_norm
+from linkwright.control.hinfinity.robustness import grid_norm, hinf_norm
 from linkwright.control.hinfinity.synthesis import hinf
 from linkwright.control.linear_systems import System, from_polynomials, lft, to_continuous, to_sampled
 from linkwright.errors import DesignError, ModelError, ShapeError

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwright.control.hinfinity.margins import _feedback, margins
+from linkwright.control.hinfinity.robustness import _feedback, margins
 from linkwright.control.linear_systems import System, block_diagonal, from_polynomials, gains, series
 
 CASES = {

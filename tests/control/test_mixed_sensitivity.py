@@ -7,9 +7,8 @@ import pytest
 from linear_cases import paper_case, sampled_case
 from published_designs import PUBLISHED
 
-from linkwright.control.hinfinity.margins import margins
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.norms import hinf_norm
+from linkwright.control.hinfinity.robustness import hinf_norm, margins
 from linkwright.control.linear_systems import System, from_polynomials, gains, series
 from linkwright.errors import DesignError, LinkwrightWarning, ModelError, ShapeError
 

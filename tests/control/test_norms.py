@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from linear_cases import HZ16, random_system, resonance, sampled_case
 
-from linkwright.control.hinfinity.norms import grid_norm, hinf_norm
+from linkwright.control.hinfinity.robustness import grid_norm, hinf_norm
 from linkwright.control.linear_systems import delay, from_polynomials, gains, series, system
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from linkwright.control.hinfinity.norms import Norm
 from linkwright.control.hinfinity.reduction import Reduced
+from linkwright.control.hinfinity.robustness import Norm
 from linkwright.control.hinfinity.sampled_design import Sampled
 from linkwright.control.identification.prediction import Orders
 from linkwright.control.identification.records import Record

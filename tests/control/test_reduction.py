@@ -5,8 +5,8 @@ import pytest
 from linear_cases import random_system, sampled_case
 
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.norms import hinf_norm
 from linkwright.control.hinfinity.reduction import hankel_singular_values, reduce
+from linkwright.control.hinfinity.robustness import hinf_norm
 from linkwright.control.linear_systems import System, block_diagonal, from_polynomials
 from linkwright.errors import DesignError, ModelError
 

@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, state
-from linkwright.dynamics.closed.allowed_motions import constraint_jacobian
+from linkwright.dynamics.closed.redundancy import constraint_jacobian
 from linkwright.dynamics.joint_reactions import exerted
 
 

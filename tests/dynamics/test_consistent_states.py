@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, platform, state
-from linkwright.dynamics.closed.allowed_motions import constraint_jacobian
+from linkwright.dynamics.closed.redundancy import constraint_jacobian
 from linkwright.errors import AssemblyError, NameNotFound, ShapeError
 
 

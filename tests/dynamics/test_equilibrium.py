@@ -11,7 +11,7 @@ import pytest
 import linkwright as lw
 from closed_mechanisms import four_bar, platform
 from linkwright.dynamics.equilibrium import NoEquilibrium, frozen
-from linkwright.kernels import program_cache
+from linkwright.kernels import kernel as program_cache
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.elements import JointForce
 from linkwright.model.expression import Name

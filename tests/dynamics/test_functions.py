@@ -67,9 +67,9 @@ def test_literals_of_the_methods_are_the_values_that_they_take():
 
 
 def test_options_of_load_are_those_of_the_readers():
-    from linkwright.formats.mjcf.reader import read_mjcf
-    from linkwright.formats.mks.reader import read_mks
-    from linkwright.formats.sdf.reader import read_sdf
+    from linkwright.formats.mjcf.mjcf_reader import read_mjcf
+    from linkwright.formats.mks.mks_reader import read_mks
+    from linkwright.formats.sdf.sdf_reader import read_sdf
     from linkwright.formats.urdf import read_urdf, read_xacro
     from linkwright.mechanism import LoadOptions
 

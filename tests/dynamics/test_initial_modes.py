@@ -5,7 +5,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError
-from linkwright.formats.mks.reader import parse_mks
+from linkwright.formats.mks.mks_reader import parse_mks
 
 CRANK, COUPLER, ROCKER, BASE = 1.0, np.sqrt(5.0), 2.0, 2.0
 MODEL = """MODEL four

@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from closed_mechanisms import driven_arm, four_bar, pen_on_line, platform, rssr, slider_with_rod, state
-from linkwright.dynamics.linear_model import Mode, _by_differences
+from linkwright.dynamics.equilibrium import Mode, _by_differences
 from linkwright.errors import ModelError
 
 

@@ -19,7 +19,7 @@ from linkwright.kernels.interpret import interpreter as numpy_runner
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import JOINT_ARRAYS, Frames, Names, kind_number
 from linkwright.model.joint_kinds import KINDS, JointKind
-from linkwright.model.reversed_joints import reverse
+from linkwright.model.topology import reverse
 from robots import relative
 
 METHODS = ("virtual-work", "assembly")

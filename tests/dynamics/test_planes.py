@@ -10,7 +10,7 @@ import pytest
 import linkwright as lw
 from closed_mechanisms import solid
 from linkwright.constraints import masses as central
-from linkwright.constraints.body_rows import PLANAR, SPATIAL
+from linkwright.constraints.form_programs import PLANAR, SPATIAL
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import Description
 from linkwright.model.topology import span

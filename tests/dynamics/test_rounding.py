@@ -10,13 +10,13 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwright as lw
-from linkwright.constraints.batch import Batch
+from linkwright.constraints.case_batch import Batch
+from linkwright.constraints.constraint_programs import moved
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.newton import damped_newton, start_state
-from linkwright.constraints.recording import moved
-from linkwright.dynamics.closed import rounding
+from linkwright.dynamics.closed import redundancy as rounding
 from linkwright.errors import LinkwrightWarning
-from linkwright.formats.mks.writer import write_mks
+from linkwright.formats.mks.mks_writer import write_mks
 
 G = 9.81
 APART = (0.0, 0.8137, 1.4274, 2.1411)

@@ -5,7 +5,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError
-from linkwright.formats.mks.reader import parse_mks
+from linkwright.formats.mks.mks_reader import parse_mks
 
 CHAIN = """MODEL chain
 BODY g (ground);

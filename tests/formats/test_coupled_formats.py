@@ -7,9 +7,9 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import FormatError
-from linkwright.formats.mjcf.writer import write_mjcf
-from linkwright.formats.mks.writer import write_mks
-from linkwright.formats.sdf.writer import write_sdf
+from linkwright.formats.mjcf.mjcf_writer import write_mjcf
+from linkwright.formats.mks.mks_writer import write_mks
+from linkwright.formats.sdf.sdf_writer import write_sdf
 from linkwright.formats.urdf_writer import write_urdf
 
 MASS, CENTRE, GRAVITY = 2.0, np.array([0.3, 0.0, 0.1]), np.array([0.0, 0.0, -9.81])

@@ -19,7 +19,7 @@ import resource, sys, warnings
 warnings.simplefilter("ignore")
 from linkwright.errors import LinkwrightError
 from linkwright.formats import read
-import linkwright.formats.urdf, linkwright.formats.sdf.reader, linkwright.formats.mjcf.reader
+import linkwright.formats.urdf, linkwright.formats.sdf.sdf_reader, linkwright.formats.mjcf.mjcf_reader
 resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
 resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS}, {SECONDS}))
 for path in sys.argv[1:]:

@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightWarning
-from linkwright.formats.mjcf.words import ATTRIBUTES, SECTIONS
+from linkwright.formats.mjcf.mjcf_settings import ATTRIBUTES, SECTIONS
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")
 

@@ -9,7 +9,7 @@ from mujoco_coordinates import in_mujoco, mass_matrix
 import linkwright as lw
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats import read
-from linkwright.formats.mjcf.writer import write_mjcf
+from linkwright.formats.mjcf.mjcf_writer import write_mjcf
 from linkwright.model.joint_kinds import KINDS
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")

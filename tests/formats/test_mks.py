@@ -9,7 +9,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import FormatError, MksError
-from linkwright.formats.mks.reader import parse_mks, read_mks
+from linkwright.formats.mks.mks_reader import parse_mks, read_mks
 from linkwright.model.elements import Mimic, PointOnLine, PointOnPlane, Rod
 from linkwright.model.expression import TIME, Call, Expression, Lookup, Name, Number
 from linkwright.model.system import System

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from linkwright.errors import FormatError, MksError
-from linkwright.formats.mks.reader import MAX_BYTES, parse_mks, read_mks
+from linkwright.formats.mks.mks_reader import MAX_BYTES, parse_mks, read_mks
 
 FILES = sorted((Path(__file__).parent / "mks_bad").glob("*.mks"))
 

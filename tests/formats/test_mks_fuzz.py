@@ -6,8 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from linkwright.errors import ModelError
-from linkwright.formats.mks.reader import parse_mks
-from linkwright.formats.mks.writer import write_mks
+from linkwright.formats.mks.mks_reader import parse_mks
+from linkwright.formats.mks.mks_writer import write_mks
 from linkwright.model.description import Description
 
 SAMPLE = (Path(__file__).resolve().parents[2] / "examples/models/slider_crank.mks").read_text(encoding="utf-8")

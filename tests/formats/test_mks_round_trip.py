@@ -14,18 +14,18 @@ import robots
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats import read
 from linkwright.formats.dh import from_dh
+from linkwright.formats.mks.mks_reader import parse_mks, read_mks
+from linkwright.formats.mks.mks_writer import write_mks
 from linkwright.formats.mks.parser import parsed_by_grammar
-from linkwright.formats.mks.reader import parse_mks, read_mks
 from linkwright.formats.mks.syntax import Fault, Word
 from linkwright.formats.mks.values import Scope, Value
 from linkwright.formats.mks.wording import expression_text
-from linkwright.formats.mks.writer import write_mks
 from linkwright.model.builder import Builder
 from linkwright.model.description import Description
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Lookup, Name, Number
-from linkwright.model.force_laws import friction, saturated, stop
 from linkwright.model.generators import random_tree
 from linkwright.model.joint_kinds import KINDS
+from linkwright.model.quantities import friction, saturated, stop
 from linkwright.tape.operations import Table
 from linkwright.tape.recorder import maximum, where
 

@@ -11,7 +11,7 @@ import linkwright as lw
 import robots
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats import read
-from linkwright.formats.mks.reader import parse_mks
+from linkwright.formats.mks.mks_reader import parse_mks
 from linkwright.formats.urdf_writer import write_urdf
 from linkwright.model.builder import Builder
 from linkwright.model.description import Description

@@ -38,7 +38,7 @@ def scratch() -> Path:
 
 @cache
 def _described() -> Any:
-    from linkwright.formats.mks.reader import parse_mks
+    from linkwright.formats.mks.mks_reader import parse_mks
 
     return parse_mks(MODEL)
 
@@ -84,7 +84,7 @@ def _study() -> tuple[Any, Any]:
 
 
 def _batch(n: int) -> Any:
-    from linkwright.sweeps.batch import Batch
+    from linkwright.sweeps.task import Batch
 
     return Batch({"reach": np.arange(float(n)), "b.y": np.zeros((n, 2))}, ["", "out of reach"] * (n // 2))
 
@@ -192,19 +192,19 @@ def checkpoints() -> Sequence[bytes]:
 @cache
 def entry_path() -> Path:
     """Where the cache puts the entry that is tried."""
-    from linkwright.kernels import cache as disk
+    from linkwright.kernels.llvm.compiler import directory, write
 
-    disk.write(ENTRY, b"content")
-    folder = disk.directory()
+    write(ENTRY, b"content")
+    folder = directory()
     assert folder is not None
     return next(path for path in folder.rglob(f"*{ENTRY}*"))
 
 
 def cache_entry(content: bytes) -> bytes:
     """The file of an entry with this content."""
-    from linkwright.kernels import cache as disk
+    from linkwright.kernels.llvm.compiler import write
 
-    disk.write(ENTRY, content)
+    write(ENTRY, content)
     return entry_path().read_bytes()
 
 
@@ -249,6 +249,6 @@ def programs() -> Sequence[bytes]:
 @cache
 def signatures() -> Sequence[bytes]:
     """What the cache holds of programs."""
-    from linkwright.kernels.signature import Signature
+    from linkwright.kernels.variant import Signature
 
     return [Signature.of(one, [1]).dumps() for one in _programs()]

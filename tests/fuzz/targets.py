@@ -81,8 +81,8 @@ def model(ending: str, **options: Any) -> Callable[[bytes, Path], Any]:
 def printed(data: bytes, folder: Path) -> Any:
     """A text in `.mks` that can be read can be printed, and what is printed can be read."""
     from linkwright.errors import LinkwrightError
-    from linkwright.formats.mks.reader import parse_mks
-    from linkwright.formats.mks.writer import write_mks
+    from linkwright.formats.mks.mks_reader import parse_mks
+    from linkwright.formats.mks.mks_writer import write_mks
 
     description = parse_mks(data.decode("utf-8", "replace"))
     try:
@@ -102,7 +102,7 @@ REVOLUTE JOINT j (triad = g, triad = a); REVOLUTE JOINT k (triad = (associated b
 
 def law(data: bytes, folder: Path) -> Any:
     """A law of a torque in a small model; what it may name is more than a driver's law or a parameter may."""
-    from linkwright.formats.mks.reader import parse_mks
+    from linkwright.formats.mks.mks_reader import parse_mks
 
     return parse_mks(LAW.format(f"TORQUE t (joint = j, law = {data.decode('utf-8', 'replace')});"))
 
@@ -172,7 +172,7 @@ def weighed(ending: str) -> Callable[[bytes, Path], Any]:
 # -- texts -------------------------------------------------------------------------------------------------------
 @cache
 def _described() -> Any:
-    from linkwright.formats.mks.reader import parse_mks
+    from linkwright.formats.mks.mks_reader import parse_mks
 
     return parse_mks(LAW.format("DRIVER d (j.angle = 10*TIME); SPRING s (joint = k, stiffness = L);"))
 
@@ -196,7 +196,7 @@ def design_output(data: bytes, folder: Path) -> Any:
 
 def constants(data: bytes, folder: Path) -> Any:
     """A value on the command line, and a parameter's value given as text."""
-    from linkwright.formats.mks.reader import parse_mks
+    from linkwright.formats.mks.mks_reader import parse_mks
     from linkwright.formats.mks.values import constant
 
     word = data.decode("utf-8", "replace")
@@ -235,7 +235,7 @@ def record(data: bytes, folder: Path) -> Any:
 # -- files of our own --------------------------------------------------------------------------------------------
 def solution(data: bytes, folder: Path) -> Any:
     """A saved solution."""
-    from linkwright.results.storage import open as open_solution
+    from linkwright.results.solution_files import open as open_solution
 
     path = folder / "solution.nc"
     path.write_bytes(data)
@@ -283,7 +283,7 @@ def checkpoint(data: bytes, folder: Path) -> Any:
 
 def cache_entry(data: bytes, folder: Path) -> Any:
     """An entry of the cache as it lies on disk: the content, or none."""
-    from linkwright.kernels import cache as disk
+    from linkwright.kernels.llvm import compiler as disk
 
     archives.entry_path().write_bytes(data)
     content = disk.read(archives.ENTRY)
@@ -294,8 +294,8 @@ def cache_entry(data: bytes, folder: Path) -> Any:
 
 def signature(data: bytes, folder: Path) -> Any:
     """What an entry says of a program: made anew where it is damaged."""
-    from linkwright.kernels import cache as disk
     from linkwright.kernels.kernel import Kernel
+    from linkwright.kernels.llvm import compiler as disk
 
     kernel = Kernel("fuzz", archives.program)
     name = disk.key("fuzz", "signature", str(kernel._lanes))
@@ -305,7 +305,7 @@ def signature(data: bytes, folder: Path) -> Any:
 
 def program(data: bytes, folder: Path) -> Any:
     """A saved program; one that is read is run where that is cheap."""
-    from linkwright.tape.storage import load
+    from linkwright.tape.program_files import load
 
     path = folder / "program.lwp"
     path.write_bytes(data)

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from linkwright.errors import KernelError, LinkwrightError, LinkwrightWarning
-from linkwright.kernels import cache, compiled
+from linkwright.kernels import compiled
 from linkwright.kernels.kernel import Kernel
-from linkwright.kernels.llvm import compiler
+from linkwright.kernels.llvm import compiler as cache
+from linkwright.kernels.llvm.compiler import cpu, lanes, load, object_code
 from linkwright.tape.build import record
 
 ROOT_USER = hasattr(os, "getuid") and os.getuid() == 0
@@ -52,17 +53,17 @@ X = np.array([0.1, -0.7, 2.0])
 def answer():
     """A fresh kernel's answer, and whether it had to be compiled."""
     compiled_now = []
-    made = compiler.object_code
+    made = cache.object_code
 
     def watched(text, **options):
         compiled_now.append(text)
         return made(text, **options)
 
-    compiler.object_code = watched
+    cache.object_code = watched
     try:
         result = compiled(program())(X)
     finally:
-        compiler.object_code = made
+        cache.object_code = made
     np.testing.assert_allclose(result, wave(X), rtol=1e-15)
     return bool(compiled_now)
 
@@ -277,7 +278,7 @@ def put(name, content):
 @pytest.mark.parametrize("content", [b"", b"no object code", b"\x7fELF" + bytes(60)])
 def test_an_entry_that_is_no_object_code_is_compiled_anew(folder, content):
     kernel = compiled(program())
-    name = cache.key(kernel.identity, "1", *compiler.cpu())
+    name = cache.key(kernel.identity, "1", *cpu())
     put(name, content)
     np.testing.assert_allclose(kernel(X), wave(X), rtol=1e-15)
     assert cache.read(name) != content
@@ -286,22 +287,22 @@ def test_an_entry_that_is_no_object_code_is_compiled_anew(folder, content):
 
 def test_object_code_of_another_function_is_compiled_anew(folder):
     kernel = compiled(program())
-    name = cache.key(kernel.identity, "1", *compiler.cpu())
-    put(name, compiler.object_code("define void @other() {\n  ret void\n}\n"))
+    name = cache.key(kernel.identity, "1", *cpu())
+    put(name, object_code("define void @other() {\n  ret void\n}\n"))
     np.testing.assert_allclose(kernel(X), wave(X), rtol=1e-15)
 
 
 def test_broken_code_that_is_not_from_the_cache_is_an_error(folder):
     with pytest.raises(KernelError, match="object code"):
-        compiler.load(b"nothing", "kernel")
+        load(b"nothing", "kernel")
     with pytest.raises(KernelError, match="no function 'kernel'"):
-        compiler.load(compiler.object_code("define void @other() {\n  ret void\n}\n"), "kernel")
+        load(object_code("define void @other() {\n  ret void\n}\n"), "kernel")
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"name": "wave"}', b'{"inputs": 3}', b"null", b"\xff\xfe"])
 def test_a_signature_that_makes_no_sense_is_made_anew(folder, text):
     identity = program().digest
-    put(cache.key(identity, "signature", str(compiler.lanes())), text)
+    put(cache.key(identity, "signature", str(lanes())), text)
     kernel = Kernel(identity, program)
     assert [port.name for port in kernel.signature.inputs] == ["x"]
     np.testing.assert_allclose(kernel(X), wave(X), rtol=1e-15)

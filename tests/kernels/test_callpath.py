@@ -20,8 +20,8 @@ import linkwright as lw
 from linkwright.dynamics.functions import Request
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.kernels import callpath, compiled
-from linkwright.kernels import kernel as kernels
-from linkwright.kernels.llvm import compiler
+from linkwright.kernels.kernel import Kernel
+from linkwright.kernels.llvm.compiler import _engines, add_symbols, load, object_code
 from linkwright.tape.build import record
 
 pytestmark = pytest.mark.skipif(not callpath.supported(), reason="no native call path on this interpreter")
@@ -370,19 +370,19 @@ def test_a_shortcut_of_a_bare_function_cannot_be_pickled():
 # -- memory ------------------------------------------------------------------------------------------------
 def test_a_mechanism_that_nobody_holds_is_collected():
     gc.collect()
-    before = len(compiler._engines)
+    before = len(_engines)
     mech = lw.random_tree(5, seed=370)  # no other test has its like, whose code would be shared
     mech.forward_dynamics(mech.neutral(), *np.zeros((2, mech.nv)), method="diagonal")
     assert "diagonal" in mech._quick
     seen = weakref.ref(mech)
     kernel = weakref.ref(mech.kernels.kernel(Request("forward_dynamics", "diagonal")))
-    assert len(compiler._engines) > before
+    assert len(_engines) > before
     del mech
     gc.collect()
     assert seen() is None
     assert kernel() is None
     gc.collect()
-    assert len(compiler._engines) <= before
+    assert len(_engines) <= before
 
 
 def test_a_method_keeps_what_it_needs(mech):
@@ -424,11 +424,11 @@ def test_many_mechanisms_come_and_go_without_leaving_memory(monkeypatch, tmp_pat
     for _ in range(5):
         one()
     gc.collect()
-    engines, definitions, before = len(compiler._engines), len(callpath._definitions), resident()
+    engines, definitions, before = len(_engines), len(callpath._definitions), resident()
     for _ in range(60):
         one()
     gc.collect()
-    assert len(compiler._engines) == engines
+    assert len(_engines) == engines
     assert len(callpath._definitions) == definitions
     assert resident() - before < 16e6
 
@@ -467,9 +467,9 @@ def test_memory_that_runs_out_is_an_error_and_no_leak(turn, monkeypatch):
     """NumPy's function that makes arrays fails at the first, second or third output."""
     inner = callpath._array_api
     no_memory = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
-    compiler.add_symbols({"PyErr_NoMemory": no_memory})
+    add_symbols({"PyErr_NoMemory": no_memory})
     text = FAILING_NEW.format(turn=turn, real=inner(callpath._NEW))
-    new = compiler.load(compiler.object_code(text), "new")
+    new = load(object_code(text), "new")
     monkeypatch.setattr(callpath, "_array_api", lambda index: new.address if index == callpath._NEW else inner(index))
     kernel = compiled(record(lambda x: (x * 2.0, x * 3.0, x * 4.0), 400))
     quick = callpath.shortcut(kernel, kernel, "f")
@@ -636,6 +636,6 @@ def test_the_kernels_scratch_is_its_own():
 
 def test_the_careful_path_is_the_same_kernel(mech):
     kernel = mech.kernels.kernel(Request("forward_dynamics"))
-    assert isinstance(kernel, kernels.Kernel)
+    assert isinstance(kernel, Kernel)
     x = state(3)
     np.testing.assert_array_equal(kernel(*x), mech.forward_dynamics(*x))

@@ -11,7 +11,8 @@ import linkwright as lw
 from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import compiled
 from linkwright.kernels.c import program_text
-from linkwright.kernels.cuda import device_arrays, device_kernel
+from linkwright.kernels.cuda import device_arrays
+from linkwright.kernels.cuda.device_kernel import ItemKernel
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.kernel import Kernel
 from linkwright.tape.build import ProgramBuilder, record, trace
@@ -343,7 +344,7 @@ def test_sums_start_at_zero_in_every_call(cupy):
 def test_items_can_be_asked_for(cupy):
     program = samples.tree_scan()
     inputs = samples.arguments(program, 1)
-    results = device_kernel.ItemKernel(program)(cupy.asarray(inputs[0].reshape(7, 2)))
+    results = ItemKernel(program)(cupy.asarray(inputs[0].reshape(7, 2)))
     for got, wanted in zip(results, run(program, inputs, 1), strict=True):
         np.testing.assert_allclose(got.get().reshape(-1), wanted[0], rtol=1e-10)
 

@@ -17,13 +17,12 @@ from linkwright.kernels import compiled, variant
 from linkwright.kernels import kernel as kernels
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.kernel import Kernel
-from linkwright.kernels.llvm import compiler
-from linkwright.kernels.signature import Signature
-from linkwright.kernels.variant import native
+from linkwright.kernels.llvm.compiler import _engines, lanes
+from linkwright.kernels.variant import Signature, native
 from linkwright.tape.build import ProgramBuilder, record
 
 RNG = np.random.default_rng(5)
-LANES = compiler.lanes()
+LANES = lanes()
 
 
 def arm(q, v, t):
@@ -491,12 +490,12 @@ def test_a_finaliser_in_a_dying_cycle_may_still_call_the_kernel():
             told.append(self.kernel(np.ones(2)).tolist())
 
     gc.collect()
-    before = len(compiler._engines)
+    before = len(_engines)
     Holder()
     gc.collect()
     assert told == [[3.0, 3.0]]
     gc.collect()
-    assert len(compiler._engines) == before
+    assert len(_engines) == before
 
 
 # -- without LLVM ---------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import sample_programs as samples
 import linkwright as lw
 import linkwright.tape.recorder as F
 from linkwright.kernels.interpret.interpreter import run
-from linkwright.kernels.llvm import compiler
+from linkwright.kernels.llvm.compiler import _engines, load, object_code
 from linkwright.kernels.llvm.module_text import llvm_text, scratch_size
 from linkwright.kernels.llvm.schedule import SEGMENT
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
@@ -42,7 +42,7 @@ def intact(memory):
 
 def compute(program, inputs, batch, width, pack, shared=()):
     """The outputs (batch, size) of compiled code; the inputs numbered in `shared` are one row for all states."""
-    code = compiler.load(compiler.object_code(llvm_text(program, "kernel", width, pack)), "kernel")
+    code = load(object_code(llvm_text(program, "kernel", width, pack)), "kernel")
     kept = [np.ascontiguousarray(x) for x in inputs]
     given = [x.copy() for x in kept]
     data = [b.data for b in program.buffers if b.role == "data"] + list(program.columns)
@@ -483,18 +483,18 @@ def test_nan_in_one_state_changes_no_other(name):
 @pytest.mark.parametrize("name", ["tree_scan", "corners", "lu"])
 @pytest.mark.parametrize("width", [1, 8])
 def test_the_same_program_makes_the_same_code(name, width):
-    codes = {compiler.object_code(llvm_text(samples.ALL[name](), "kernel", width, 8)) for _ in range(2)}
+    codes = {object_code(llvm_text(samples.ALL[name](), "kernel", width, 8)) for _ in range(2)}
     assert len(codes) == 1
 
 
 def test_code_that_is_no_longer_used_is_unloaded():
-    code = compiler.object_code(llvm_text(samples.smooth(), "kernel", 1, 1))
-    before = len(compiler._engines)
-    loaded = compiler.load(code, "kernel")
-    assert len(compiler._engines) == before + 1
+    code = object_code(llvm_text(samples.smooth(), "kernel", 1, 1))
+    before = len(_engines)
+    loaded = load(code, "kernel")
+    assert len(_engines) == before + 1
     assert not gc.is_tracked(loaded.life)  # or the collector would unload code that finalisers call
     del loaded
-    assert len(compiler._engines) == before
+    assert len(_engines) == before
 
 
 def test_parts_that_run_again_on_the_same_memory_are_compiled_once():

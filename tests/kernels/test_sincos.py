@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from linkwright.kernels.llvm import compiler
-from linkwright.kernels.llvm.elementary import _HALF_PI, _LIMIT
+from linkwright.kernels.llvm.compiler import load, object_code
+from linkwright.kernels.llvm.instructions import _HALF_PI, _LIMIT
 from linkwright.kernels.llvm.module_text import llvm_text
 from linkwright.tape.build import record
 
@@ -19,8 +19,8 @@ WIDTHS = [1, 2, 4, 8]
 def entries():
     """Machine code for each width: x → sin x, cos x."""
     program = record(lambda x: np.array([np.sin(x[0]), np.cos(x[0])]), 1)
-    codes = {w: compiler.object_code(llvm_text(program, "kernel", w, 1)) for w in WIDTHS}
-    return {w: compiler.load(code, "kernel") for w, code in codes.items()}
+    codes = {w: object_code(llvm_text(program, "kernel", w, 1)) for w in WIDTHS}
+    return {w: load(code, "kernel") for w, code in codes.items()}
 
 
 def sincos(entries, x, width=8):

@@ -7,20 +7,20 @@ import sample_programs as samples
 
 from linkwright.errors import KernelError
 from linkwright.exports import modules
-from linkwright.kernels.c.helper_functions import HELPERS
-from linkwright.kernels.c.spelling import C
-from linkwright.kernels.interpret import conversions, python_text
+from linkwright.exports.python_export import CASADI, SYMPY
+from linkwright.kernels.c.spelling import HELPERS, C
+from linkwright.kernels.interpret import conversions
 from linkwright.kernels.interpret.jax_interpreter import JaxInterpreter
-from linkwright.kernels.llvm import instructions
+from linkwright.kernels.llvm.instructions import LLVM
 from linkwright.tape import operations as O
 from linkwright.tape.operations import spellings
 
 NAMES = [operation.name for operation in O.OPERATIONS]
 TABLES = {
     "C": C,
-    "LLVM": instructions.LLVM,
-    "CasADi modules": python_text.CASADI,
-    "SymPy modules": python_text.SYMPY,
+    "LLVM": LLVM,
+    "CasADi modules": CASADI,
+    "SymPy modules": SYMPY,
 }
 
 
@@ -55,7 +55,7 @@ def test_an_operation_without_a_spelling_is_named():
 
 @pytest.mark.parametrize("op", range(len(NAMES)), ids=NAMES)
 def test_texts_name_the_operands_that_an_operation_has_and_no_others(op):
-    for text in (C[op].text, python_text.CASADI[op], python_text.SYMPY[op]):
+    for text in (C[op].text, CASADI[op], SYMPY[op]):
         assert [k for k in range(3) if f"{{{k}}}" in text] == list(range(O.OPERATIONS[op].arity))
 
 

@@ -26,8 +26,8 @@ DOUBTFUL, GROWTH = 0.004, 8.0
 #: Those that never see a file's text, or only a bounded piece of it.
 BOUNDED = {
     "formats/mks/parser.py": r"([^\W\d]\w*(?:\s+[^\W\d]\w*)*)\s*\Z",  # of 200 letters
-    "studies/manipulator/figures.py": rb"(\d+\.\d{2})\d+",  # of our own figures
-    "kernels/c/helper_functions.py": r"\b([abx])\[([^\]]+)\]",  # of our own templates
+    "studies/manipulator/machine_figures.py": rb"(\d+\.\d{2})\d+",  # of our own figures
+    "kernels/c/spelling.py": r"\b([abx])\[([^\]]+)\]",  # of our own templates
 }
 
 

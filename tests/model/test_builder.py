@@ -13,8 +13,7 @@ from linkwright.model.builder import Builder
 from linkwright.model.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce, joint_losses
 from linkwright.model.expression import TIME, Name
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
-from linkwright.model.reversed_joints import reverse
-from linkwright.model.topology import span
+from linkwright.model.topology import reverse, span
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.builder import Builder
 from linkwright.model.expression import TIME, Name, Number
-from linkwright.model.force_laws import match, recognised
 from linkwright.model.merge import lock
-from linkwright.model.quantities import Quantity, quantities
+from linkwright.model.quantities import Quantity, match, quantities, recognised
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ModelError
-from linkwright.formats.mks.reader import parse_mks
-from linkwright.formats.mks.writer import write_mks
+from linkwright.formats.mks.mks_reader import parse_mks
+from linkwright.formats.mks.mks_writer import write_mks
 
 JOINTS = "abcd"
 RATIOS, OFFSETS = {"b": -0.5, "c": 3.0, "d": -2.0}, {"b": 0.1, "c": -0.2, "d": 0.3}

@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.model.cases import Cases
-from linkwright.model.lengths import body_lengths, length_scale
+from linkwright.model.frames import body_lengths, length_scale
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 

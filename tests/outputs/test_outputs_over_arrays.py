@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwright.errors import LinkwrightError
-from linkwright.formats.mks.reader import parse_mks
+from linkwright.formats.mks.mks_reader import parse_mks
 from linkwright.model.cases import Cases
 from linkwright.outputs.motions import Motions, values_of
 from linkwright.outputs.output_language import output_of

@@ -47,8 +47,8 @@ def language(monkeypatch: pytest.MonkeyPatch) -> None:
 
     contents: dict[str, dict[str, Any]] = {
         "linkwright.formats.mks": {},
-        "linkwright.formats.mks.writer": {"write_mks": lambda d: MODEL},
-        "linkwright.formats.mks.reader": {"parse_mks": parse, "MAX_BYTES": 1000},
+        "linkwright.formats.mks.mks_writer": {"write_mks": lambda d: MODEL},
+        "linkwright.formats.mks.mks_reader": {"parse_mks": parse, "MAX_BYTES": 1000},
     }
     for name, content in contents.items():
         module = types.ModuleType(name)
@@ -125,7 +125,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(file: Path, monk
 
 
 def test_a_model_too_large_to_read_again_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    printer = sys.modules["linkwright.formats.mks.writer"]
+    printer = sys.modules["linkwright.formats.mks.mks_writer"]
     monkeypatch.setattr(printer, "write_mks", lambda d: "x" * 1001)
     with pytest.warns(LinkwrightWarning, match=r"x\.nc is written, but its model is too large"):
         crank_motion(TIME).save(tmp_path / "x.nc")

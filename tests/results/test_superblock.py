@@ -5,7 +5,7 @@ import io
 import h5py
 import pytest
 
-from linkwright.results.storage import SIZE, fault
+from linkwright.results.solution_files import SIZE, fault
 
 
 def head(libver: str) -> bytearray:

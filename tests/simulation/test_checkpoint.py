@@ -18,7 +18,7 @@ from moving_models import SWUNG, double_pendulum, four_bar
 
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightError, ModelError
-from linkwright.simulation import checkpoint_schedule as keeper
+from linkwright.simulation import checkpoint as keeper
 from linkwright.simulation.engines import Adaptive, Fixed
 from linkwright.simulation.stiff import Stiff
 from run_settings import settings
@@ -92,7 +92,7 @@ def test_a_killed_process_resumes_to_the_same_bits(tmp_path):
     script = textwrap.dedent(
         f"""
         import linkwright as lw
-        from linkwright.simulation import checkpoint_schedule as keeper
+        from linkwright.simulation import checkpoint as keeper
         keeper.EVERY, keeper.SHARE = 0.0, 0.0
         print("ready", flush=True)
         options = dict(q0={SWUNG.tolist()}, method="rk4", dt=1e-4)

@@ -8,8 +8,8 @@ import pytest
 
 import linkwright as lw
 import rotation
-from linkwright.formats.mks.reader import parse_mks
-from linkwright.formats.mks.writer import write_mks
+from linkwright.formats.mks.mks_reader import parse_mks
+from linkwright.formats.mks.mks_writer import write_mks
 from published import problems, solutions
 from published.problems import ANGLES, Floats, Problem
 

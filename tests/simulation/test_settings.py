@@ -10,7 +10,8 @@ import pytest
 import linkwright as lw
 from linkwright.analysis import analyse as analysis
 from linkwright.errors import ArgumentError
-from linkwright.results import solution, storage
+from linkwright.results import solution
+from linkwright.results import solution_files as storage
 from linkwright.simulation import events, rollout, simulate
 from linkwright.simulation import run_settings as settings
 

@@ -9,8 +9,14 @@ from plates import chain_torques, plates
 from linkwright.control import LinkInertia
 from linkwright.control.parallel import legs
 from linkwright.control.parallel.forward_kinematics import moved
-from linkwright.control.parallel.leg_counts import leg_counts, part_programs, unified_program
-from linkwright.control.parallel.leg_kinematics import leg_jacobians, leg_motion, legs_at
+from linkwright.control.parallel.leg_kinematics import (
+    leg_counts,
+    leg_jacobians,
+    leg_motion,
+    legs_at,
+    part_programs,
+    unified_program,
+)
 from linkwright.spatial.rotation import euler_parameters_matrix
 from linkwright.studies.manipulator.machine import SIX_LEG, machine
 

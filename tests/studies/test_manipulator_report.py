@@ -19,8 +19,9 @@ import linkwright as lw
 from linkwright import control
 from linkwright.control.hinfinity.repeated import repeated_design
 from linkwright.errors import LinkwrightError
-from linkwright.studies.manipulator import figures, report, report_data
+from linkwright.studies.manipulator import report, report_data
 from linkwright.studies.manipulator.experiments import Jump, Perturbed, Tracking, Wave, Waves
+from linkwright.studies.manipulator.machine_figures import svg, sweep_figure
 from linkwright.studies.manipulator.manipulator_study import Study, counted
 from linkwright.studies.manipulator.rig import Rig, Variation
 from linkwright.studies.manipulator.timing import PAPER, Timing
@@ -301,7 +302,7 @@ def test_plain_data_has_no_arrays_and_no_infinities():
 
 
 def test_the_same_figure_is_the_same_bytes(study):
-    assert figures.svg(figures.sweep_figure, study.sweep) == figures.svg(figures.sweep_figure, study.sweep)
+    assert svg(sweep_figure, study.sweep) == svg(sweep_figure, study.sweep)
 
 
 # -- the folder -----------------------------------------------------------------------------------------------------

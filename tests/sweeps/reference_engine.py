@@ -18,8 +18,7 @@ from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Node, Num, Wor
 from linkwright.formats.mks.values import CALLS, CONSTANTS, UNITS
 from linkwright.model.expression import FUNCTIONS
 from linkwright.results.solution import Solution
-from linkwright.sweeps.batch import Batch, sentence
-from linkwright.sweeps.task import Task
+from linkwright.sweeps.task import Batch, Task, sentence
 
 Floats = NDArray[np.float64]
 _KINDS = {"": "position", "v": "velocity", "a": "acceleration", "w": "angular_velocity"}

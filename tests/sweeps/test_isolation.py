@@ -23,7 +23,7 @@ from linkwright.errors import LinkwrightError, SlowCaseWarning
 from linkwright.sweeps import chunk_runner as slow
 from linkwright.sweeps import worker_process as process
 from linkwright.sweeps.chunk_runner import Runner
-from linkwright.sweeps.dataset import gathered
+from linkwright.sweeps.study import gathered
 from linkwright.sweeps.worker_main import COLD
 from linkwright.sweeps.worker_process import Closed, Death, WorkerProcess, receive, send
 from linkwright.sweeps.workers import Cores, Here, isolated

@@ -16,10 +16,10 @@ from small import written
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.batch import Batch
 from linkwright.sweeps.chunk_runner import Runner
-from linkwright.sweeps.dataset import gathered, save
 from linkwright.sweeps.store import CHUNKS, DATASET, Store
+from linkwright.sweeps.study import gathered, save
+from linkwright.sweeps.task import Batch
 from linkwright.sweeps.workers import Here
 from rotation import some
 
@@ -150,7 +150,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from chores import plan, square_when_allowed, task
-from linkwright.sweeps.dataset import gathered, save
+from linkwright.sweeps.study import gathered, save
 from linkwright.sweeps.workers import Here
 from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import DATASET, Store

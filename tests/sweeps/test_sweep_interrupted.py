@@ -13,8 +13,8 @@ from chores import logged, plan, square, task
 
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.chunk_runner import Runner
-from linkwright.sweeps.dataset import gathered
 from linkwright.sweeps.store import CHUNKS, Store
+from linkwright.sweeps.study import gathered
 from linkwright.sweeps.workers import Here
 
 DRIVER = """

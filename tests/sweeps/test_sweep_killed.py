@@ -18,8 +18,8 @@ import pytest
 from chores import logged, plan, square, task
 
 from linkwright.sweeps.chunk_runner import Runner
-from linkwright.sweeps.dataset import gathered
 from linkwright.sweeps.store import CHUNKS, Store
+from linkwright.sweeps.study import gathered
 from linkwright.sweeps.workers import Here
 from rotation import SEED
 

@@ -12,10 +12,9 @@ import pytest
 import linkwright as lw
 from linkwright.base.files import open_lock, open_regular
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.batch import Batch
 from linkwright.sweeps.plan import make_plan
 from linkwright.sweeps.store import Store
-from linkwright.sweeps.task import Task
+from linkwright.sweeps.task import Batch, Task
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes are of POSIX")
 TASK = Task("MODEL m", ("x",), (("y", "max(b.x)"),), "kinematic", (0.0, 1.0))

@@ -23,10 +23,10 @@ from chores import (
 )
 
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.batch import Batch
 from linkwright.sweeps.chunk_runner import KILLED, Runner
-from linkwright.sweeps.dataset import gathered
 from linkwright.sweeps.store import Store
+from linkwright.sweeps.study import gathered
+from linkwright.sweeps.task import Batch
 from linkwright.sweeps.workers import CRASHES, DEATHS, Cores, Here, Pool
 
 

@@ -11,11 +11,10 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.batch import Batch
 from linkwright.sweeps.plan import Plan, make_plan
 from linkwright.sweeps.store import CHUNKS, Store
 from linkwright.sweeps.study import Study
-from linkwright.sweeps.task import Task
+from linkwright.sweeps.task import Batch, Task
 
 TASK = Task("MODEL m", ("x",), (("y", "max(b.x)"),), "kinematic", (0.0, 1.0))
 

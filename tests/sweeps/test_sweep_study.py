@@ -11,10 +11,9 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps import work
-from linkwright.sweeps.batch import Batch
+from linkwright.sweeps import engine as work
 from linkwright.sweeps.store import CHUNKS, DATASET, Store
-from linkwright.sweeps.task import Task, make_task
+from linkwright.sweeps.task import Batch, Task, make_task
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 FOUR_BAR = MODELS / "four_bar.mks"

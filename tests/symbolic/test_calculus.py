@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from linkwright.model.expression import FUNCTIONS, Call, Expression, Name, Number
+from linkwright.symbolic.derivation.exact_numbers import from_expression
 from linkwright.symbolic.formulas.calculus import derivative, replaced
 from linkwright.symbolic.formulas.exact import added, constant, times
-from linkwright.symbolic.formulas.expressions import from_expression
 from linkwright.symbolic.formulas.formula import Sum, Symbol, Trig, evaluate, symbols
 
 X = Symbol("x")

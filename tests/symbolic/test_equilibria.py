@@ -14,7 +14,7 @@ import linkwright as lw
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.symbolic.equilibria import quarter_turns as quarters
 from linkwright.symbolic.equilibria.states_of_rest import Equilibria, equilibria
-from linkwright.symbolic.printing.writer import text
+from linkwright.symbolic.printing.formula_writer import text
 
 G = 9.81
 

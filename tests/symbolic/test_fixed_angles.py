@@ -12,8 +12,8 @@ import pytest
 import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.expression import Call, Expression, Name, Number
+from linkwright.symbolic.derivation.exact_numbers import from_expression
 from linkwright.symbolic.derivation.model_reading import model_of
-from linkwright.symbolic.formulas.expressions import from_expression
 from linkwright.symbolic.formulas.formula import Trig, evaluate
 from linkwright.symbolic.formulas.ring import Ring, terms
 

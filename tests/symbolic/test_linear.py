@@ -15,8 +15,8 @@ import linkwright as lw
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.symbolic.formulas.formula import evaluate, symbols
 from linkwright.symbolic.linear.linearisation import Linearisation
+from linkwright.symbolic.printing.formula_writer import text
 from linkwright.symbolic.printing.sympy_out import to_sympy
-from linkwright.symbolic.printing.writer import text
 from robots import relative
 
 

@@ -26,7 +26,7 @@ from linkwright.model.frames import full_inertia
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.topology import span
 from linkwright.symbolic.derivation.literal import literal
-from linkwright.symbolic.equation_quantities import QUANTITIES, RECURSIONS
+from linkwright.symbolic.printing.sheet import QUANTITIES, RECURSIONS
 from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")

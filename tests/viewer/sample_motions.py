@@ -14,7 +14,7 @@ from linkwright.model.bodies import body_motion
 from linkwright.model.builder import Builder
 from linkwright.model.description import Description
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.viewer.framing import along
+from linkwright.viewer.page import along
 from linkwright.viewer.shapes import PALETTE
 
 Poses = Callable[[float], tuple[np.ndarray, np.ndarray]]

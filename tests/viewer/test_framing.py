@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sample_motions import Played, slider_crank, spatial_four_bar
 
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.viewer.framing import Motion, along, box, checked, outermost, rotation_matrices, view_of
+from linkwright.viewer.page import Motion, along, box, checked, outermost, rotation_matrices, view_of
 
 
 def motion(played: Played, turn: np.ndarray | None = None) -> Motion:

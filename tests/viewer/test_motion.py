@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from linkwright.errors import ModelError, ShapeError
-from linkwright.viewer import framing as rooms
-from linkwright.viewer.framing import checked, rotation_matrices
+from linkwright.viewer import page as rooms
+from linkwright.viewer.page import checked, rotation_matrices
 
 
 def arrays(points: int, bodies: int = 2) -> dict[str, np.ndarray]:

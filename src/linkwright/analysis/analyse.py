@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.analysis import force_series as acting
+from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import real_array
 from linkwright.constraints.kinematic_motion import times_of
 from linkwright.constraints.kinematics import Kinematics, Motion
 from linkwright.constraints.model_notes import remarks
@@ -21,11 +21,11 @@ from linkwright.dynamics.closed.initial_state import at_initial_state
 from linkwright.dynamics.equilibrium import NoEquilibrium
 from linkwright.errors import AssemblyError, LinkwrightError, ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
-from linkwright.model.checks import listed
 from linkwright.model.description import Description
 from linkwright.model.elements import JointForce
 from linkwright.model.expression import Name
-from linkwright.model.force_laws import recognised
+from linkwright.model.model_checks import listed
+from linkwright.model.quantities import recognised
 from linkwright.model.system import AnalysisKind, System, idle_settings
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
-from linkwright.base.checks import path_text
+from linkwright.base.arguments import path_text
 from linkwright.errors import LinkwrightError
 
 _KINDS = (

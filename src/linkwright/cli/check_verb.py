@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from linkwright.base.text import counted
+from linkwright.base.arguments import counted
 from linkwright.cli.run_verb import table
 from linkwright.cli.screen import (
     Arguments,
@@ -131,9 +131,9 @@ def summary(mechanism: Mechanism) -> list[str]:
 
 def acting(mechanism: Mechanism) -> list[str]:
     """Forces, the beginning of motion, bodies without mass where they matter, and what SYSTEM asks for."""
-    from linkwright.model.checks import listed
     from linkwright.model.elements import AppliedWrench, JointForce
     from linkwright.model.expression import numeric_values
+    from linkwright.model.model_checks import listed
     from linkwright.model.quantities import spoken
 
     d, lines = mechanism.description, []

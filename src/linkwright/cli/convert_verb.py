@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from linkwright.base.text import counted
+from linkwright.base.arguments import counted
 from linkwright.cli.screen import (
     Arguments,
     Base,
@@ -81,7 +81,7 @@ def convert(
 def _writer(output: Path) -> Callable[[Any], str]:
     name = output.name.lower()
     if name.endswith(".mks"):
-        from linkwright.formats.mks.writer import write_mks
+        from linkwright.formats.mks.mks_writer import write_mks
 
         return write_mks
     if name.endswith(".urdf"):
@@ -89,11 +89,11 @@ def _writer(output: Path) -> Callable[[Any], str]:
 
         return write_urdf
     if name.endswith((".xml", ".mjcf")):
-        from linkwright.formats.mjcf.writer import write_mjcf
+        from linkwright.formats.mjcf.mjcf_writer import write_mjcf
 
         return write_mjcf
     if name.endswith((".sdf", ".world")):
-        from linkwright.formats.sdf.writer import write_sdf
+        from linkwright.formats.sdf.sdf_writer import write_sdf
 
         return write_sdf
     text = "models are written as .mks, .urdf, .xml (MJCF) or .sdf; choose one of these endings"

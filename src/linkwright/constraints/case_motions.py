@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
+from linkwright.constraints.accumulated_angles import undefined
 from linkwright.constraints.assembly import Assembly, assemble
-from linkwright.constraints.batch import Batch, drawn_states, same_forms
-from linkwright.constraints.counted_angles import undefined
-from linkwright.constraints.kinematics import Kinematics
-from linkwright.constraints.lane_march import CaseMarch
+from linkwright.constraints.case_batch import Batch, drawn_states, same_forms
+from linkwright.constraints.kinematics import CaseMarch, Kinematics
 from linkwright.constraints.termination_reasons import Stop, tilts
 from linkwright.errors import LinkwrightError
 from linkwright.model.bodies import drawn_at

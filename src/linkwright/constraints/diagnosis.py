@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
-from linkwright.base.text import first_few
-from linkwright.constraints.batch import wrong_way
+from linkwright.constraints.case_batch import wrong_way
+from linkwright.constraints.constraint_programs import moved as moved_by
 from linkwright.constraints.equations import Constraint, Equations, joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.kinematic_programs import Programs
-from linkwright.constraints.least_squares import damped, least, split
-from linkwright.constraints.newton import EXACT, Assembled, misses, start_state
-from linkwright.constraints.recording import moved as moved_by
+from linkwright.constraints.newton import EXACT, Assembled, damped, least, misses, split, start_state
 from linkwright.errors import AssemblyError
 from linkwright.model.description import GROUND, Description
 from linkwright.model.quantities import angle_text, drives_angle

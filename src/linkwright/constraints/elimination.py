@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.locks import cached_property
-from linkwright.constraints.scans import each, entry, row
+from linkwright.constraints.form_programs import each, entry, row
 from linkwright.constraints.split_elimination import End, Incidence, Item, cut, in_runs, order_in_rounds
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.definite import Limit, Pivoted, swept

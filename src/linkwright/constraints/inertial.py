@@ -1,4 +1,5 @@
-"""Dynamics of closed mechanisms of any size, rolled: bodies as free masses, all joints as constraints.
+"""Dynamics of closed mechanisms of any size, rolled: bodies as free masses, all joints as constraints; and where
+everything stands then.
 
 M a = f + Jᵀλ and J a = γ, with M diagonal in the bodies' central frames: λ = (J M⁻¹Jᵀ)⁺(γ − J M⁻¹ f) by the block
 elimination of `elimination`, in time that grows with the number of loops. The state is the spanning tree's (q, v), and
@@ -11,25 +12,50 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from linkwright.constraints import blocks
-from linkwright.constraints.blocks import Pattern
-from linkwright.constraints.body_rows import Space
+from linkwright.base.locks import cached_property
+from linkwright.constraints.constraint_programs import Alike, Layout, Recording
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.equations import by_form
+from linkwright.constraints.form_programs import Pattern, Space, each, entry, row, value_block
 from linkwright.constraints.forms import Form
-from linkwright.constraints.mass_layout import CentralLayout
 from linkwright.constraints.masses import CentralEquations
-from linkwright.constraints.recording import Recording
 from linkwright.constraints.rolled_elements import Elements
-from linkwright.constraints.scans import each, entry, row
-from linkwright.constraints.tree_bodies import Carried, Records
+from linkwright.constraints.tree_bodies import Carried, Records, patterns
 from linkwright.model.elements import laws_of
 from linkwright.model.quantities import quantities
 from linkwright.spatial.algebra import Array
-from linkwright.spatial.rotation import General
-from linkwright.spatial.transform import Transform
+from linkwright.spatial.rotation import General, Transform
 from linkwright.tape.build import ProgramBuilder, Ref
 from linkwright.tape.program import Copy, Program, Zero
+
+
+class CentralLayout(Layout):
+    """Where everything stands, with the numbers of records that are trivial folded into the code."""
+
+    equations: CentralEquations
+
+    def __init__(self, equations: CentralEquations, *, whole: bool = False, in_rounds: bool = False) -> None:
+        self.width, self.whole, self.in_rounds = equations.space.motion, whole, in_rounds
+        super().__init__(equations)
+
+    @cached_property
+    def alike(self) -> dict[Alike, list[int]]:
+        groups: dict[Alike, list[int]] = {}
+        for (form, moving), members in by_form(self.equations.constraints).items():
+            for k in members:
+                groups.setdefault((form, moving, self.patterns[k]), []).append(k)
+        return groups
+
+    @cached_property
+    def patterns(self) -> list[Pattern]:
+        """For each constraint, which numbers of its record are trivial."""
+        constraints = self.equations.constraints
+        chosen: list[Pattern] = [()] * len(constraints)
+        for members in by_form(constraints).values():
+            for k, pattern in zip(members, patterns([constraints[k].record for k in members]), strict=True):
+                chosen[k] = pattern
+        return chosen
+
 
 #: A pivot below this part of its row's own size is lost. Bodies alone are some 1e5 times as mobile as in their
 #: mechanism, and what rounding leaves of a redundant row, 1e-16 of its size, grows by as much.
@@ -248,7 +274,7 @@ class Inertial(Recording):
                     inputs += self._body(self.q, b.column([c.bodies[side] for c, _ in members]))
             records = np.array([c.record for c, _ in members])
             inputs.append(row(b.data(b.free_name("across"), records)))
-            block = blocks.value_block(form, moving, self.space, (None,) * records.shape[1])
+            block = value_block(form, moving, self.space, (None,) * records.shape[1])
             outputs = [entry(output, b.column([at for _, at in members]), (form.size,))]
             each(b, len(members), block, inputs, outputs)
 

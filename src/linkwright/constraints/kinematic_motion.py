@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arguments import check_points
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import check_points
-from linkwright.constraints.branch import Branch
+from linkwright.constraints.constraint_programs import ITERATIONS, shift_between, state_rates
 from linkwright.constraints.kinematic_programs import Programs, Step
 from linkwright.constraints.newton import Assembled
-from linkwright.constraints.recording import ITERATIONS, shift_between, state_rates
+from linkwright.constraints.rank import Branch
 from linkwright.spatial.rotation import quaternion_product
 
 #: How far velocities may differ from what the accelerations make of them, as a part of the speed.

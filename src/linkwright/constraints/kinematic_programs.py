@@ -9,8 +9,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints.elimination import Solver
-from linkwright.constraints.recording import (
+from linkwright.constraints.constraint_programs import (
     INTEGRATED,
     ITERATIONS,
     ROUNDS,
@@ -22,9 +21,9 @@ from linkwright.constraints.recording import (
     state_rates,
     unit,
 )
-from linkwright.constraints.scans import each, entry, row
-from linkwright.kernels.kernel import Kernel
-from linkwright.kernels.program_cache import kernel
+from linkwright.constraints.elimination import Solver
+from linkwright.constraints.form_programs import each, entry, row
+from linkwright.kernels.kernel import Kernel, kernel
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import Ref
 from linkwright.tape.program import Copy, Loop, Program, Zero

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints import blocks, forms
-from linkwright.constraints.body_rows import PLANAR, SPATIAL, facing, plane
-from linkwright.constraints.equations import Constraint, Equations, Source, by_form
+from linkwright.constraints import forms
+from linkwright.constraints.equations import Constraint, Equations, Source, by_follower, by_form, closing_constraints
+from linkwright.constraints.form_programs import PLANAR, SPATIAL, effective_rows, facing, plane
 from linkwright.constraints.forms import Form
-from linkwright.constraints.loop_closures import by_follower, closing_constraints
 from linkwright.errors import ModelError
 from linkwright.model.description import GROUND, Description
 from linkwright.model.frames import full_inertia, snapped
@@ -131,7 +130,7 @@ class CentralEquations(Equations):
         rows: list[tuple[int, ...]] = [()] * len(constraints)
         for (form, moving), members in by_form(constraints).items():
             records = np.array([constraints[k].record for k in members])
-            for k, flags in zip(members, blocks.effective_rows(form, moving, self.space, records), strict=True):
+            for k, flags in zip(members, effective_rows(form, moving, self.space, records), strict=True):
                 rows[k] = tuple(np.flatnonzero(flags).tolist())
         needed = ("driver", "rotor")
         return None if any(c.group in needed and not some for c, some in zip(constraints, rows, strict=True)) else rows

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.body_rows import plane
 from linkwright.constraints.equations import Equations
+from linkwright.constraints.form_programs import plane
 from linkwright.model.description import Description
 from linkwright.model.elements import Driver
 from linkwright.model.expression import Call, Expression, Name, numeric_values

@@ -19,8 +19,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints.forms import SCREW_BY_SHIFT, Form, at_many, joint
-from linkwright.constraints.least_squares import GAPS
-from linkwright.constraints.newton import MISFIT
+from linkwright.constraints.newton import GAPS, MISFIT
 from linkwright.model.description import Description
 from linkwright.spatial.rotation import exponential, quaternion_matrix
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints import inertial
-from linkwright.constraints.least_squares import GAPS
-from linkwright.constraints.mass_layout import CentralLayout
+from linkwright.constraints.inertial import CentralLayout, closing, jacobian
 from linkwright.constraints.masses import CentralEquations
+from linkwright.constraints.newton import GAPS
 from linkwright.model.description import Description
-from linkwright.model.lengths import coordinate_units
+from linkwright.model.frames import coordinate_units
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
 from linkwright.tape.program import Program
@@ -55,7 +54,7 @@ class _Position:
 
     @cached_property
     def _jacobian(self) -> Program:
-        return inertial.jacobian(self.layout, self.inputs)
+        return jacobian(self.layout, self.inputs)
 
     @cached_property
     def _undriven(self) -> CentralLayout:
@@ -65,7 +64,7 @@ class _Position:
 
     @cached_property
     def _closing(self) -> Program:
-        return inertial.closing(self._undriven, self.inputs[:1])
+        return closing(self._undriven, self.inputs[:1])
 
     def dependent(self, q: Floats) -> list[tuple[str, str]]:
         if self.e.count * self.e.nb * self.layout.width > DENSE:

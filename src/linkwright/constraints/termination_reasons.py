@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.batch import Batch, about_axis, axis_sines
+from linkwright.constraints.case_batch import Batch, about_axis, axis_sines
+from linkwright.constraints.constraint_programs import moved
 from linkwright.constraints.diagnosis import Relaxation
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.kinematic_motion import State, Stepper
 from linkwright.constraints.kinematic_programs import Programs, Step
 from linkwright.constraints.newton import Assembled, damped_newton_of_one, misses
-from linkwright.constraints.recording import moved
-from linkwright.constraints.stages import Stage, Stages, unit_rows
+from linkwright.constraints.rank import Stage, Stages, unit_rows
 
 Flags = NDArray[np.bool_]
 #: The largest sine between joint axes that an angle is measured about.

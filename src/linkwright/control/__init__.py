@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from linkwright.base.names import public_names
+from linkwright.base.arguments import public_names
 
 _MODULES = public_names(__file__)
 __all__ = sorted(_MODULES)

@@ -1,14 +1,14 @@
 """The public names of `lw.control`, each from the module that it lives in: for editors, mypy and `__init__.py`."""
 
-from linkwright.control.hinfinity.margins import margins as margins
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity as mixed_sensitivity
-from linkwright.control.hinfinity.norms import hinf_norm as hinf_norm
 from linkwright.control.hinfinity.reduction import hankel_singular_values as hankel_singular_values
 from linkwright.control.hinfinity.reduction import reduce as reduce
 from linkwright.control.hinfinity.repeated import Repeated as Repeated
 from linkwright.control.hinfinity.repeated import Round as Round
 from linkwright.control.hinfinity.repeated import Weighting as Weighting
 from linkwright.control.hinfinity.repeated import repeated_design as repeated_design
+from linkwright.control.hinfinity.robustness import hinf_norm as hinf_norm
+from linkwright.control.hinfinity.robustness import margins as margins
 from linkwright.control.hinfinity.sampled_design import discretise as discretise
 from linkwright.control.hinfinity.synthesis import Design as Design
 from linkwright.control.hinfinity.synthesis import hinf as hinf
@@ -32,9 +32,6 @@ from linkwright.control.identification.spectra import spectrum as spectrum
 from linkwright.control.linear_systems import System as System
 from linkwright.control.linear_systems import delay as delay
 from linkwright.control.linear_systems import system as system
-from linkwright.control.loop.actuators import Delay as Delay
-from linkwright.control.loop.actuators import Saturation as Saturation
-from linkwright.control.loop.actuators import Slew as Slew
 from linkwright.control.loop.compensators import AccelerationFeedback as AccelerationFeedback
 from linkwright.control.loop.compensators import Compensator as Compensator
 from linkwright.control.loop.compensators import Washout as Washout
@@ -42,9 +39,14 @@ from linkwright.control.loop.compensators import friction as friction
 from linkwright.control.loop.controller import Controller as Controller
 from linkwright.control.loop.controller import Corrected as Corrected
 from linkwright.control.loop.controller import Measured as Measured
+from linkwright.control.loop.instruments import Accelerometer as Accelerometer
+from linkwright.control.loop.instruments import Delay as Delay
+from linkwright.control.loop.instruments import Encoder as Encoder
+from linkwright.control.loop.instruments import LowPass as LowPass
+from linkwright.control.loop.instruments import Saturation as Saturation
+from linkwright.control.loop.instruments import Slew as Slew
 from linkwright.control.loop.model_state import ModelState as ModelState
-from linkwright.control.loop.pid import computed_torque as computed_torque
-from linkwright.control.loop.pid import pid as pid
+from linkwright.control.loop.plant import SampledRun as SampledRun
 from linkwright.control.loop.references import Accelerations as Accelerations
 from linkwright.control.loop.references import Curve as Curve
 from linkwright.control.loop.references import Hold as Hold
@@ -61,18 +63,15 @@ from linkwright.control.loop.responses import t50 as t50
 from linkwright.control.loop.responses import vibration as vibration
 from linkwright.control.loop.sampled_loop import Loop as Loop
 from linkwright.control.loop.sampled_loop import LoopSettings as LoopSettings
-from linkwright.control.loop.sampled_run import SampledRun as SampledRun
-from linkwright.control.loop.sensors import Accelerometer as Accelerometer
-from linkwright.control.loop.sensors import Encoder as Encoder
-from linkwright.control.loop.sensors import LowPass as LowPass
-from linkwright.control.loop.task_space import resolved_acceleration as resolved_acceleration
+from linkwright.control.loop.tracking import computed_torque as computed_torque
+from linkwright.control.loop.tracking import pid as pid
+from linkwright.control.loop.tracking import resolved_acceleration as resolved_acceleration
 from linkwright.control.parallel.control_step import ControlStep as ControlStep
 from linkwright.control.parallel.control_step import StepError as StepError
 from linkwright.control.parallel.control_step import StepSettings as StepSettings
 from linkwright.control.parallel.forward_kinematics import forward_kinematics as forward_kinematics
 from linkwright.control.parallel.hexapod import Hexapod as Hexapod
 from linkwright.control.parallel.hexapod import LinkInertia as LinkInertia
-from linkwright.control.parallel.leg_counts import leg_counts as leg_counts
 from linkwright.control.parallel.leg_kinematics import Legs as Legs
 from linkwright.control.parallel.leg_kinematics import SingularPose as SingularPose
 from linkwright.control.parallel.leg_kinematics import Unreachable as Unreachable
@@ -80,6 +79,7 @@ from linkwright.control.parallel.leg_kinematics import check_motors as check_mot
 from linkwright.control.parallel.leg_kinematics import check_reach as check_reach
 from linkwright.control.parallel.leg_kinematics import check_regular as check_regular
 from linkwright.control.parallel.leg_kinematics import crank_angles as crank_angles
+from linkwright.control.parallel.leg_kinematics import leg_counts as leg_counts
 from linkwright.control.parallel.leg_kinematics import leg_jacobians as leg_jacobians
 from linkwright.control.parallel.leg_kinematics import leg_motion as leg_motion
 from linkwright.control.parallel.leg_kinematics import legs_at as legs_at

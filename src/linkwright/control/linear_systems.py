@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arguments import positive_number, real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import positive_number, real_array
 from linkwright.errors import ModelError, ShapeError
 
 Complexes = NDArray[np.complex128]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arguments import positive_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import positive_number
 from linkwright.base.locks import cached_property
 from linkwright.design.initial_slopes import InitialState
 from linkwright.design.recorded_functions import DesignRequest, Evaluator, Undefined, second_derivatives

@@ -19,9 +19,9 @@ from linkwright.design.recorded_functions import Evaluator, Recorded, second_der
 from linkwright.dynamics.closed.initial_conditions import Conditions
 from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel
-from linkwright.model.checks import parameters_used
 from linkwright.model.elements import Initial
-from linkwright.model.lengths import coordinate_units
+from linkwright.model.frames import coordinate_units
+from linkwright.model.model_checks import parameters_used
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
 from linkwright.tape.derivative import SparseMatrix

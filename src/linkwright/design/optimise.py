@@ -1,8 +1,11 @@
-"""`lw.optimise`: the parameters at which an output of an analysis is best, by SciPy with exact derivatives."""
+"""`lw.optimise`: the parameters at which an output of an analysis is best, by SciPy with exact derivatives; its
+settings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -10,21 +13,61 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import finite_number, takes_settings, whole_number
 from linkwright.base.arrays import Floats
-from linkwright.base.settings import takes_settings
-from linkwright.design.design_settings import Search
 from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Point, overstepped
 from linkwright.design.problem import Problem
 from linkwright.design.search_space import Optimum, Space, limits_of, space_of
-from linkwright.errors import ModelError
+from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import mechanism_of
+from linkwright.outputs.analysis_request import AnalysisSettings
 from linkwright.outputs.derivatives import Outputs
 from linkwright.outputs.output_language import Wanted, named
-from linkwright.outputs.question import AnalysisSettings
 from linkwright.results.status import Status
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
+
+SOLVERS = ("SLSQP", "trust-constr", "L-BFGS-B", "least-squares")
+
+
+@dataclass(frozen=True)
+class Search:
+    """How an optimum is searched for.
+
+    Main arguments:
+
+    - `solver`: one of SciPy's "SLSQP", "trust-constr" and "L-BFGS-B" (bounds of parameters only), or "least-squares"
+      for differences from targets; by default "least-squares" for targets without constraints, else "SLSQP".
+    - `starts`: from how many places, 1 by default. The first is the model's own values; the others are drawn from
+      within the bounds by a Latin hypercube, and the best end counts.
+    - `seed`: of these places, a whole number, 0 by default.
+
+    Other arguments:
+
+    - `tolerance`: a number between 0 and 1, 1e-9 by default: the relative change of the objective at which the solver
+      ends, and the part of a limit's size by which it may be overstepped, where that is more than 1e-6.
+    - `iterations`: the most that a solver takes from each start, 200 by default.
+    - `progress`: a function that is called with the evaluations so far and the best objective, after each evaluation.
+
+    `lw.optimise(model, "max(block.x)", {"crank": (0.5, 1.5)}, search=lw.Search(starts=8, seed=1))`
+    """
+
+    solver: str | None = None
+    starts: int = 1
+    seed: int = 0
+    tolerance: float = 1e-9
+    iterations: int = 200
+    progress: Callable[[int, float], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.solver is not None and self.solver not in SOLVERS:
+            raise NameNotFound("solver", str(self.solver), list(SOLVERS))
+        whole_number("starts", self.starts, 1)
+        whole_number("iterations", self.iterations, 1)
+        if not 0.0 < finite_number("tolerance", self.tolerance) < 1.0:
+            raise ModelError(f"tolerance must be a number between 0 and 1, not {self.tolerance!r}")
+
 
 WITHIN = 1e-6  # of a limit's size may be overstepped, or as much as the tolerance that is asked for
 GAIN = 1e-9  # of the objective's size: less is no gain

@@ -12,10 +12,10 @@ from linkwright.base.arrays import Floats
 from linkwright.design.recorded_functions import Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism
-from linkwright.model.checks import parameters_used
 from linkwright.model.description import Description
+from linkwright.model.model_checks import parameters_used
+from linkwright.outputs.analysis_request import AnalysisSettings, kind_of, times_asked
 from linkwright.outputs.derivatives import Answer, Outputs, Rows
-from linkwright.outputs.question import AnalysisSettings, kind_of, times_asked
 
 if TYPE_CHECKING:
     from linkwright.design.recorded_functions import Evaluator
@@ -64,7 +64,7 @@ class Problem:
 
         refuse_massless(mech.with_parameters(**dict(zip(names, self.start.tolist(), strict=True))))
         if self.kind == "static":
-            from linkwright.design.static_slopes import Static
+            from linkwright.design.kinematic_slopes import Static
 
             return Static(mech, names, o.series, self.times)
         from linkwright.design.dynamic_slopes import Dynamic

@@ -12,8 +12,8 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.dynamics import body_quantities as coordinates
 from linkwright.dynamics.closed.closed_recorders import holds_of, moving
-from linkwright.dynamics.context import Question
 from linkwright.dynamics.functions import Request
+from linkwright.dynamics.recording_context import Question
 from linkwright.errors import LinkwrightError
 from linkwright.kernels.kernel import Kernel
 from linkwright.outputs.derivatives import Rows, Series

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import takes_settings
 from linkwright.base.arrays import Floats
-from linkwright.base.settings import takes_settings
 from linkwright.design.problem import Problem
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import mechanism_of
-from linkwright.model.checks import parameters_used
+from linkwright.model.model_checks import parameters_used
+from linkwright.outputs.analysis_request import AnalysisSettings
 from linkwright.outputs.derivatives import Answer, Outputs
 from linkwright.outputs.output_language import named
-from linkwright.outputs.question import AnalysisSettings
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

@@ -11,8 +11,7 @@ import numpy as np
 
 from linkwright.dynamics.traversals.traversal import Finish, Link, State, Traversal, Unrolled
 from linkwright.spatial.algebra import Array, cross, dot, point_velocity
-from linkwright.spatial.rotation import General
-from linkwright.spatial.transform import Transform
+from linkwright.spatial.rotation import General, Transform
 
 
 def integrate(traversal: Traversal) -> Any:

@@ -37,8 +37,7 @@ from linkwright.spatial.algebra import (
     motion_cross,
     unpack,
 )
-from linkwright.spatial.rotation import General
-from linkwright.spatial.transform import Transform
+from linkwright.spatial.rotation import General, Transform
 
 Matrix = list[list[Any]]
 

@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.traversals.traversal import Link, SingularLink, Unrolled
 from linkwright.model.contraction import Contraction, contract
-from linkwright.model.frames import full_inertia
+from linkwright.model.frames import full_inertia, placement_rotation
 from linkwright.model.joint_kinds import KIND_LIST
-from linkwright.model.placement import placement_rotation
 from linkwright.model.tree import Tree, record_slices
 from linkwright.spatial.algebra import PACKED
-from linkwright.spatial.rotation import Chain
-from linkwright.spatial.transform import Transform
+from linkwright.spatial.rotation import Chain, Transform
 
 NONE = 1e-12  # the part of a link's inertia that counts as none
 ANGLE = 1e-9  # between directions that count as the same

@@ -11,17 +11,18 @@ import numpy as np
 from linkwright.dynamics import body_quantities as coordinates
 from linkwright.dynamics import body_quantities as kinematics
 from linkwright.dynamics import dynamics_derivatives as derivatives
-from linkwright.dynamics import element_forces as gears
+from linkwright.dynamics import recording_context as gears
 from linkwright.dynamics.closed import closed_recorders as closed
 from linkwright.dynamics.closed import closed_recorders as closed_derivatives
-from linkwright.dynamics.context import Context, Question
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.inertia_checks import contraction
-from linkwright.dynamics.methods import assembly, newton_euler
+from linkwright.dynamics.methods import assembly_method as assembly
 from linkwright.dynamics.methods import mass_matrix as composite
+from linkwright.dynamics.methods import newton_euler
 from linkwright.dynamics.methods.by_name import METHODS
 from linkwright.dynamics.methods.factor import Factor, factorise
-from linkwright.dynamics.recording import traced
+from linkwright.dynamics.programs import traced
+from linkwright.dynamics.recording_context import Context, Question
 from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.tangents import state_derivatives
 from linkwright.dynamics.traversals.rolled import rate_parents

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from linkwright.dynamics.body_quantities import rate
-from linkwright.dynamics.context import Question
+from linkwright.dynamics.recording_context import Question
 from linkwright.spatial.algebra import Array, is_zero
 from linkwright.tape.build import trace
 from linkwright.tape.derivative_blocks import Directions, push_forward

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from linkwright.base.checks import path_text
+from linkwright.base.arguments import path_text
 from linkwright.base.files import check_place, write_text
 from linkwright.dynamics.functions import ForwardMethod, FunctionName, Reference
 from linkwright.errors import LinkwrightError, NameNotFound

@@ -1,8 +1,14 @@
-"""A function for CasADi, JAX and SymPy, with its derivatives, as a module that stands alone."""
+"""A function for CasADi, JAX and SymPy, with its derivatives, as a module that stands alone.
+
+CasADi and SymPy get one assignment an operation. JAX gets the operations as a table with a short interpreter: for XLA
+on CPUs a loop over the table compiles in a second what takes minutes as text, on GPUs the text is better, and which it
+is can only be known where the module runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,11 +21,122 @@ from linkwright.exports import modules as M
 from linkwright.exports.pages import LEAST_IN_PYTHON, Vectors, operations, readme
 from linkwright.exports.subject import Subject, plain
 from linkwright.kernels.c.spelling import distinct
-from linkwright.kernels.interpret import python_text
+from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.build import record
+from linkwright.tape.operations import CASADI_NAMES, SYMPY_NAMES, Table, spellings
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.running import straightened
+
+_PLAIN = {O.NEG: "-{0}", O.ADD: "{0} + {1}", O.SUB: "{0} - {1}", O.MUL: "{0} * {1}", O.DIV: "{0} / {1}"}
+_PLAIN |= {O.POW: "{0} ** {1}", O.TABLE: "_table({0}, _BREAKS{tables}[{table}], _PIECES{tables}[{table}])"}
+
+
+def _calls(library: str, names: dict[int, str]) -> dict[int, str]:
+    """Calls of a library's functions of one operand, two or three."""
+    arguments = ("{0}", "{0}, {1}", "{0}, {1}, {2}")
+    return {op: f"{library}.{name}({arguments[O.OPERATIONS[op].arity - 1]})" for op, name in names.items()}
+
+
+#: How each library writes an operation; {0}, {1}, {2} are the operands, {table} the number of a table and {tables} what
+#: the names of the tables' numbers end with.
+CASADI = spellings("CasADi modules", _PLAIN | _calls("ca", CASADI_NAMES))
+SYMPY = spellings(
+    "SymPy modules",
+    _PLAIN
+    | _calls("sp", SYMPY_NAMES)
+    | {
+        O.LT: "sp.Piecewise((1, {0} < {1}), (0, True))",
+        O.LE: "sp.Piecewise((1, {0} <= {1}), (0, True))",
+        O.EQ: "sp.Piecewise((1, sp.Eq({0}, {1})), (0, True))",
+        O.WHERE: "sp.Piecewise(({1}, sp.Ne({0}, 0)), ({2}, True))",
+    },
+)
+
+
+def number(x: float, *, exact: bool = False) -> str:
+    """A number as Python text that reads back as exactly this one; whole numbers as integers where that is wanted."""
+    if not math.isfinite(x):
+        return f'float("{x}")'
+    if exact and x.is_integer() and abs(x) < 2**53:
+        return str(int(x)) if x >= 0 else f"({int(x)})"
+    return repr(x) if x >= 0 and math.copysign(1.0, x) > 0 else f"({x!r})"
+
+
+def assignments(
+    block: Block,
+    inputs: Sequence[str],
+    words: Sequence[str],
+    *,
+    keep: str = "{0}",
+    exact: bool = False,
+    tables: str = "",
+) -> tuple[list[str], list[str]]:
+    """(lines, outputs): one assignment an operation that an output needs, and the texts of the outputs.
+
+    `keep` is put around every operation; `exact` writes whole numbers without a point; `tables` is what the names of
+    the tables end with.
+    """
+    needed = set(block.needed())
+    names = [*(number(x, exact=exact) for x in block.constants.tolist()), *inputs]
+    lines = []
+    for k, row in enumerate(block.rows()):
+        name = f"v{block.first_operation + k}"
+        names.append(name)
+        if k in needed:
+            text = words[row[0]].format(*(names[x] for x in O.operands_of(row)), tables=tables, table=row[2])
+            lines.append(f"{name} = {keep.format(text)}")
+    return lines, [names[k] for k in block.outputs.tolist()]
+
+
+def tables_text(tables: Sequence[Table], suffix: str = "") -> list[str]:
+    """The numbers of the tables."""
+    breaks = [_tuple(map(number, t.breaks)) for t in tables]
+    pieces = [_tuple(_tuple(map(number, c)) for c in t.coefficients) for t in tables]
+    return [f"_BREAKS{suffix} = {_tuple(breaks)}", f"_PIECES{suffix} = {_tuple(pieces)}"] if tables else []
+
+
+def _tuple(entries: Iterable[str]) -> str:
+    texts = list(entries)
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+
+#: A piecewise cubic: the piece by bisection, the end pieces go on outside. {where}: how the library chooses.
+TABLE = """
+def _table(x, breaks, pieces):
+    if len(pieces) == 1:
+        d, (c0, c1, c2, c3) = x - breaks[0], pieces[0]
+        return ((c3 * d + c2) * d + c1) * d + c0
+    k = len(pieces) // 2
+    low, high = _table(x, breaks[:k], pieces[:k]), _table(x, breaks[k:], pieces[k:])
+    return {where}
+"""
+CASADI_TABLE = TABLE.replace("{where}", "ca.if_else(x >= breaks[k], high, low)")
+SYMPY_TABLE = TABLE.replace("{where}", "sp.Piecewise((high, x >= breaks[k]), (low, True))")
+
+
+def code_text(block: Block) -> list[str]:
+    """The operations as tables of numbers: what JAX's interpreter reads."""
+    rows = [f"({', '.join(map(str, row))})" for row in block.rows()]
+    return [
+        f"_NAMES = {tuple(o.name for o in O.OPERATIONS)!r}",
+        f"_ARITY = {tuple(1 if k == O.TABLE else o.arity for k, o in enumerate(O.OPERATIONS))!r}",
+        *_long("_CONSTANTS", [number(x) for x in block.constants.tolist()]),
+        "# (operation, operands): numbers of values, which are the constants, then the inputs, then the results.",
+        *_long("_CODE", rows),
+        *_long("_OUTPUTS", [str(k) for k in block.outputs.tolist()]),
+    ]
+
+
+def _long(name: str, entries: Sequence[str]) -> list[str]:
+    lines, line = [f"{name} = ("], "   "
+    for entry in entries:
+        if len(line) + len(entry) > 116:
+            lines.append(line)
+            line = "   "
+        line += f" {entry},"
+    return [*lines, *([line] if line.strip() else []), ")"]
+
 
 #: Operations of a function up to which its tape is differentiated: beside a recursion of its own, and without one.
 _BESIDE, _ALONE = 1500, 4000
@@ -180,10 +297,10 @@ def _straight_function(
     name: str, block: Block, words: Sequence[str], *, keep: str = "{0}", exact: bool = False, tables: str = ""
 ) -> list[str]:
     inputs = [f"x[{k}]" for k in range(block.n_inputs)]
-    lines, results = python_text.assignments(block, inputs, words, keep=keep, exact=exact, tables=tables)
+    lines, results = assignments(block, inputs, words, keep=keep, exact=exact, tables=tables)
     rows = [", ".join(results[k : k + 8]) for k in range(0, len(results), 8)]
     returned = ["    return [", *(f"        {row}," for row in rows), "    ]"]
-    data = python_text.tables_text(block.tables, tables)
+    data = tables_text(block.tables, tables)
     data += ["", ""] if data else []
     return [*data, f"def {name}(x):", *(f"    {line}" for line in lines), *returned, "", ""]
 
@@ -193,10 +310,10 @@ def _casadi(subject: Subject, block: Block) -> list[str]:
     derivatives = slopes(subject, MOST["casadi"])
     lines = [*_sizes(subject), *_pattern(subject, derivatives), "", ""]
     if block.tables:
-        lines += [*python_text.CASADI_TABLE.strip().splitlines(), "", ""]
-    lines += _straight_function("_values", block, python_text.CASADI)
+        lines += [*CASADI_TABLE.strip().splitlines(), "", ""]
+    lines += _straight_function("_values", block, CASADI)
     if derivatives:
-        lines += _straight_function("_slopes", derivatives.block, python_text.CASADI, tables="_OF_SLOPES")
+        lines += _straight_function("_slopes", derivatives.block, CASADI, tables="_OF_SLOPES")
     return [*lines, *(M.CASADI if derivatives else M.CASADI_PLAIN).strip().splitlines(), "", ""]
 
 
@@ -224,18 +341,18 @@ def _down(k: int, buffer: Buffer) -> int:
 # -- JAX and SymPy ------------------------------------------------------------------------------------------
 def _jax(subject: Subject, block: Block) -> list[str]:
     ins, _ = names(subject)
-    tables = python_text.tables_text(block.tables) or ["_BREAKS = _PIECES = ()"]
+    tables = tables_text(block.tables) or ["_BREAKS = _PIECES = ()"]
     tables += ["", "", *M.JAX_TABLE.strip().splitlines(), "", ""]
-    code = [*_sizes(subject), f"SINGLE = {subject.program.returns_one}", *python_text.code_text(block), *tables]
+    code = [*_sizes(subject), f"SINGLE = {subject.program.returns_one}", *code_text(block), *tables]
     function = M.JAX_FUNCTION.format(name=subject.name, arrays=", ".join(ins), title=plain(subject.title))
     return [*code, *M.JAX.strip().splitlines(), "", "", *function.strip().splitlines(), "", ""]
 
 
 def _sympy(subject: Subject, block: Block) -> list[str]:
     lines = [*_sizes(subject), "", ""]
-    lines += [*python_text.SYMPY_TABLE.strip().splitlines(), "", ""] if block.tables else []
+    lines += [*SYMPY_TABLE.strip().splitlines(), "", ""] if block.tables else []
     lines += [*M.SYMPY_KEEP.strip().splitlines(), "", ""]
-    lines += _straight_function("_values", block, python_text.SYMPY, keep="_keep({0})", exact=True)
+    lines += _straight_function("_values", block, SYMPY, keep="_keep({0})", exact=True)
     return [*lines, *M.SYMPY.strip().splitlines(), "", ""]
 
 
@@ -251,7 +368,7 @@ def _vectors_text(subject: Subject, vectors: Vectors) -> list[str]:
 
 
 def _row(row: Floats) -> str:
-    return ", ".join(python_text.number(x).strip("()") for x in row.tolist())
+    return ", ".join(number(x).strip("()") for x in row.tolist())
 
 
 def _quoted(text: str) -> str:

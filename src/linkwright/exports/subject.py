@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from linkwright.base.checks import positive_number
+from linkwright.base.arguments import positive_number
 from linkwright.dynamics.functions import ARRAYS, FUNCTIONS, FunctionName
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.kernels.c.spelling import function_name

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwright.errors import FormatError
-from linkwright.formats.files import finite_arithmetic
+from linkwright.formats.model_files import finite_arithmetic
 from linkwright.model.description import Description
 
 #: The formats by ending; of `.xml`, the outermost element says which.
@@ -26,7 +26,7 @@ _BY_ENDING = {
 ENDINGS = tuple(_BY_ENDING)
 _BY_ROOT = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf", "mujocoinclude": "mjcf"}
 #: The modules of readers that are not called as their format is; the function is read_FORMAT.
-_MODULES = {"mks": "mks.reader", "sdf": "sdf.reader", "mjcf": "mjcf.reader", "xacro": "urdf"}
+_MODULES = {"mks": "mks.mks_reader", "sdf": "sdf.sdf_reader", "mjcf": "mjcf.mjcf_reader", "xacro": "urdf"}
 
 
 def read(path: str | Path, **options: Any) -> Description:

@@ -20,7 +20,7 @@ from warnings import warn
 import numpy as np
 
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNotFound
-from linkwright.formats.files import MAX_BYTES, errors_in, read_bytes
+from linkwright.formats.model_files import MAX_BYTES, errors_in, read_bytes
 from linkwright.model.bindings import is_bound
 from linkwright.model.builder import Builder
 from linkwright.model.builder_parts import packed_inertia

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from linkwright.base.text import shortened
+from linkwright.base.arguments import shortened
 from linkwright.errors import FormatError, ModelError
-from linkwright.formats.files import MAX_BYTES, read_bytes
+from linkwright.formats.model_files import MAX_BYTES, read_bytes
 from linkwright.formats.xml import MAX_ELEMENTS, Budget, parse_bytes
 
 MAX_FILES = 1000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from linkwright.model.checks import listed
 from linkwright.model.description import Description
 from linkwright.model.elements import Element, JointForce, PointForce
 from linkwright.model.expression import Name
-from linkwright.model.force_laws import recognised
+from linkwright.model.model_checks import listed
+from linkwright.model.quantities import recognised
 
 _Q, _V, _D, _DD = Name("q"), Name("v"), Name("d"), Name("dd")
 Key = tuple[int, int] | str  # a joint's number and its coordinate's, or the name of a force between two places

@@ -19,13 +19,12 @@ from warnings import warn
 
 import numpy as np
 
+from linkwright.base.arguments import shortened
 from linkwright.base.arrays import Floats
-from linkwright.base.text import shortened
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
-from linkwright.formats.files import check_options
+from linkwright.formats.model_files import check_options
 from linkwright.formats.passive_forces import with_losses
 from linkwright.formats.xml import ElementReader, parse_bytes, parse_xml
-from linkwright.model.checks import check_numbers, listed
 from linkwright.model.description import (
     GROUND,
     GROUND_NAMES,
@@ -39,6 +38,7 @@ from linkwright.model.description import (
 from linkwright.model.elements import Mimic
 from linkwright.model.frames import axis_frame, full_inertia, pack_inertia, rpy_matrix
 from linkwright.model.merge import merge_fixed
+from linkwright.model.model_checks import check_numbers, listed
 from linkwright.model.topology import circle
 
 _KINDS = {

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from linkwright.base.arguments import free_name
 from linkwright.base.arrays import Floats
-from linkwright.base.text import free_name
 from linkwright.formats.urdf import INERTIA, LARGEST
 from linkwright.formats.xml import HERE, Pose, TreeWriter, attributes, numbers, quoted
 from linkwright.formats.xml import number_text as number
-from linkwright.model.checks import listed
 from linkwright.model.description import FREE_FALL, GROUND, Description
 from linkwright.model.frames import full_inertia, pack_inertia, roll_pitch_yaw
+from linkwright.model.model_checks import listed
 
 _TYPES = {"prismatic": "prismatic", "fixed": "fixed", "planar": "planar", "free": "floating"}
 

@@ -20,15 +20,14 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from lxml import etree
 
+from linkwright.base.arguments import first_few, outside
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import outside
-from linkwright.base.text import first_few
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError
-from linkwright.formats.files import MAX_BYTES, errors_in, read_bytes
-from linkwright.model.checks import listed
+from linkwright.formats.model_files import MAX_BYTES, errors_in, read_bytes
 from linkwright.model.description import Description
 from linkwright.model.elements import Mimic
 from linkwright.model.frames import snapped
+from linkwright.model.model_checks import listed
 from linkwright.model.topology import span
 
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arguments import exact_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import exact_array
 from linkwright.errors import ShapeError
-from linkwright.kernels.signature import Port, wrong_dtype
-from linkwright.kernels.variant import native
+from linkwright.kernels.variant import Port, native, wrong_dtype
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel

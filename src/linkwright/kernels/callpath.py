@@ -25,10 +25,9 @@ import numpy as np
 
 from linkwright.base.locks import Lock
 from linkwright.errors import KernelError
-from linkwright.kernels import cache as disk
 from linkwright.kernels.kernel import Kernel
-from linkwright.kernels.llvm import compiler
-from linkwright.kernels.llvm.writer import Writer
+from linkwright.kernels.llvm.compiler import Code, add_symbols, cpu, key, load, object_code, read, write
+from linkwright.kernels.llvm.instructions import Writer
 from linkwright.kernels.variant import native
 
 MAX_ARRAYS = 24
@@ -212,7 +211,7 @@ def _new_function() -> Any:
 # -- the trampoline ------------------------------------------------------------------------------------------
 _CALLED = ("Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem", "PyObject_Vectorcall")
 _loading = Lock()
-_loaded: list[compiler.Code] = []
+_loaded: list[Code] = []
 
 
 def _trampoline() -> int:
@@ -222,20 +221,20 @@ def _trampoline() -> int:
         return _loaded[0].address
 
 
-def _load_trampoline() -> compiler.Code:
+def _load_trampoline() -> Code:
     functions = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _CALLED}
-    compiler.add_symbols({name: address or 0 for name, address in functions.items()})
+    add_symbols({name: address or 0 for name, address in functions.items()})
     text = _text()
-    name = disk.key("trampoline", text, *compiler.cpu())
-    code = disk.read(name)
+    name = key("trampoline", text, *cpu())
+    code = read(name)
     if code is not None:
         try:
-            return compiler.load(code, "trampoline")
+            return load(code, "trampoline")
         except KernelError:
             pass  # made anew below
-    code = compiler.object_code(text)
-    disk.write(name, code)
-    return compiler.load(code, "trampoline")
+    code = object_code(text)
+    write(name, code)
+    return load(code, "trampoline")
 
 
 class _Trampoline(Writer):

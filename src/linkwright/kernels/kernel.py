@@ -1,47 +1,61 @@
-"""A program made callable: arrays of any leading batch shape in, arrays out, by the fastest variant that fits.
+"""A program made callable: arrays of any leading batch shape in, arrays out, by the fastest variant; and the cache
+of kernels by content.
 
 This is the careful path: it checks, converts, broadcasts, chooses lanes and threads. `callpath` puts a native
 shortcut in front of it for the plainest calls.
+
+A program is named by its content (the digest of what it is about) and the request (what is asked of it). Kernels are
+shared by all who ask for the same; the last ones stay loaded though nobody holds them.
 """
 
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arguments import check_memory, empty, exact_array, real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import check_memory, empty, exact_array, real_array
 from linkwright.base.locks import Lock, cached_property
 from linkwright.errors import KernelError
 from linkwright.kernels import bound as binding
-from linkwright.kernels import cache as disk
 from linkwright.kernels.foreign import library
 from linkwright.kernels.interpret.interpreter import run
-from linkwright.kernels.signature import (
+from linkwright.kernels.llvm import compiler as disk
+from linkwright.kernels.llvm.compiler import stored_arrays
+from linkwright.kernels.variant import (
     Port,
     Shape,
     Signature,
+    Variant,
+    address,
+    check,
     check_count,
     check_out,
     common_lead,
+    lanes,
+    native,
     output_arrays,
+    pool,
+    threads,
     wrong_out,
     wrong_shape,
 )
-from linkwright.kernels.variant import Variant, address, check, lanes, native, pool, threads
+from linkwright.tape.derivative import SparseMatrix
 from linkwright.tape.program import Program
 from linkwright.tape.running import preparing
 
 if TYPE_CHECKING:
     from linkwright.kernels.cuda.device_kernel import DeviceKernel
     from linkwright.kernels.llvm.compiler import Code
-    from linkwright.tape.derivative import SparseMatrix
 
 _FLOAT64 = np.dtype(np.float64)
 _PLAIN, _WRITEABLE = 0x101, 0x400  # the flags of an array that is C-contiguous and aligned, that can be written
@@ -259,8 +273,6 @@ class Kernel:
     def _matrix(self, kind: Literal["jacobian", "hessian"], output: int, wrt: int) -> SparseMatrix:
         key = kind, output, wrt
         if key not in self._matrices:
-            from linkwright.kernels.program_cache import matrix  # for weight: derivatives are rare
-
             self._matrices.setdefault(key, matrix(self, kind, output, wrt))
         return self._matrices[key]
 
@@ -374,3 +386,61 @@ def _apart(array: Floats, others: Sequence[Floats]) -> bool:
         if first < end and start < first + other.nbytes:
             return False
     return True
+
+
+Kind = Literal["jacobian", "hessian"]
+_NONE = -1  # the tangent of a matrix whose program gives its entries
+
+
+def matrix(kernel: Kernel, kind: Kind, output: int, wrt: int) -> SparseMatrix:
+    """The Jacobian or Hessian of a kernel's program, whose own program is a kernel too."""
+    identity = f"{kernel.identity} {kind} {output} {wrt}"
+
+    @cache
+    def recorded() -> Any:
+        program = kernel.differentiable
+        return (program.jacobian if kind == "jacobian" else program.hessian)(output, wrt)
+
+    def pattern() -> list[NDArray[Any]]:
+        sparse = recorded()
+        tangent = _NONE if sparse.tangent is None else sparse.tangent
+        return [sparse.rows, sparse.cols, np.array([*sparse.shape, tangent])]
+
+    rows, cols, (m, n, tangent) = stored_arrays(identity, "pattern", pattern)
+    entries = Kernel(identity, lambda: recorded().program)
+    return SparseMatrix(entries, rows, cols, (int(m), int(n)), None if tangent == _NONE else int(tangent))
+
+
+#: Kernels that stay loaded though nobody holds them, where the one who asks wants that.
+RECENT = 64
+
+_lock = Lock()
+_kernels: WeakValueDictionary[str, Kernel] = WeakValueDictionary()
+_recent: OrderedDict[str, Kernel] = OrderedDict()
+
+
+def kernel(
+    content: str,
+    request: object,
+    record: Callable[[], Program],
+    *,
+    seldom: bool = False,
+    plain: Callable[[], Program] | None = None,
+    recent: bool = False,
+) -> Kernel:
+    """The kernel of a request about some content; `record` makes its program where no cache has its code.
+
+    The request's `repr` tells it from others. `seldom` and `plain` are those of `Kernel`. With `recent` the kernel is
+    among those that stay loaded: for small programs that serve one caller after another.
+    """
+    identity = f"{content} {request!r}"
+    with _lock:
+        shared = _kernels.get(identity)
+        if shared is None:
+            shared = _kernels[identity] = Kernel(identity, record, seldom=seldom, plain=plain)
+        if recent:
+            _recent[identity] = shared
+            _recent.move_to_end(identity)
+            if len(_recent) > RECENT:
+                _recent.popitem(last=False)
+    return shared

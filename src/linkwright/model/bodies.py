@@ -14,12 +14,10 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.kernels.kernel import Kernel
-from linkwright.kernels.program_cache import kernel
+from linkwright.kernels.kernel import Kernel, kernel
 from linkwright.model.description import GROUND, Description, Names, Start, sealed
 from linkwright.model.joint_kinds import KIND_LIST, JointKind
-from linkwright.model.reversed_joints import reverse
-from linkwright.model.topology import Topology, span
+from linkwright.model.topology import Topology, reverse, span
 from linkwright.model.tree import Coordinates, Tree
 from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix

@@ -7,12 +7,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from linkwright.base.text import numbered_name
+from linkwright.base.arguments import numbered_name
 from linkwright.errors import ModelError
 from linkwright.model.bindings import Array, as_numbers, is_bound, plain_numbers, split_bindings
 from linkwright.model.builder_forces import Forces
 from linkwright.model.builder_parts import LAW_VARIABLES, Body, Joint, Triad, name_of, packed_inertia, put
-from linkwright.model.checks import check_numbers
 from linkwright.model.description import (
     FREE_FALL,
     Description,
@@ -27,6 +26,7 @@ from linkwright.model.elements import Mimic, joint_losses
 from linkwright.model.expression import Expression, Name
 from linkwright.model.frames import axis_frame, snapped
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
+from linkwright.model.model_checks import check_numbers
 
 Numeric = float | Expression
 

@@ -8,17 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from linkwright.base.checks import positive_number
+from linkwright.base.arguments import positive_number
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.model import force_laws as laws
+from linkwright.model import quantities as laws
 from linkwright.model.bindings import as_numbers
 from linkwright.model.builder_parts import Joint, Kinematics, Place, put
-from linkwright.model.checks import check_joint_law
 from linkwright.model.elements import AppliedWrench, Initial, JointForce, PointForce
 from linkwright.model.expression import TIME, Expression, Name, as_expression, replaced
-from linkwright.model.force_laws import FRICTION_SPEED
 from linkwright.model.joint_kinds import KINDS
-from linkwright.model.quantities import POSITIONS, VELOCITIES, Quantity
+from linkwright.model.model_checks import check_joint_law
+from linkwright.model.quantities import FRICTION_SPEED, POSITIONS, VELOCITIES, Quantity
 
 Numeric = float | Expression
 #: A law: a number, an expression, or a function that is called once with names in place of numbers.

@@ -9,17 +9,16 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from linkwright.base.text import numbered_name
+from linkwright.base.arguments import numbered_name
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.bindings import Array, as_numbers, is_bound, split_bindings
-from linkwright.model.checks import check_driven_joint
 from linkwright.model.description import GROUND, SHAPE_SIZES, Shape, ShapeKind, Trace
 from linkwright.model.elements import Axis, Driver, Element, PointOnLine, PointOnPlane, Rod, Tie
 from linkwright.model.expression import TIME, Expression
-from linkwright.model.force_laws import as_law, written
 from linkwright.model.frames import are_parallel, axes_of, pack_inertia, snapped
 from linkwright.model.joint_kinds import KINDS
-from linkwright.model.quantities import Quantity, quantities
+from linkwright.model.model_checks import check_driven_joint
+from linkwright.model.quantities import Quantity, as_law, quantities, written
 from linkwright.model.system import System
 
 T = TypeVar("T")

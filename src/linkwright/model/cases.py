@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import NameNotFound, ShapeError
-from linkwright.model.checks import NOT_NEGATIVE, ROTATION_TOLERANCE, ROTATIONS, impossible_inertias, rotation_faults
 from linkwright.model.description import LIMITS, Description
 from linkwright.model.elements import Rod
 from linkwright.model.expression import Expression, numeric_values
+from linkwright.model.model_checks import (
+    NOT_NEGATIVE,
+    ROTATION_TOLERANCE,
+    ROTATIONS,
+    impossible_inertias,
+    rotation_faults,
+)
 
 Flags = NDArray[np.bool_]
 

@@ -20,8 +20,8 @@ from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.elements import Driver, Element, Initial, JointForce, Mimic, Tie, joint_losses
 from linkwright.model.expression import Expression, numeric_values
+from linkwright.model.frames import body_lengths, length_scale
 from linkwright.model.joint_kinds import KIND_LIST, KINDS, JointKind
-from linkwright.model.lengths import body_lengths, length_scale
 from linkwright.model.system import System
 
 ShapeKind = Literal["box", "cylinder", "cone", "sphere", "capsule", "mesh"]
@@ -323,7 +323,7 @@ class Description:
             arrays["start"] = replace(self.start, r=r, p=p)
         arrays["mimics"] = with_gears(self.mimics, arrays.pop("gear", self.gear))
         changed = replace(self, parameters=parameters, **arrays)
-        from linkwright.model.checks import check_numbers
+        from linkwright.model.model_checks import check_numbers
 
         check_numbers(changed, before=self)
         return changed

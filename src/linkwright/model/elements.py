@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from linkwright.model.expression import Expression, Name, as_expression
-from linkwright.model.force_laws import friction as friction_law
 from linkwright.model.quantities import Quantity
+from linkwright.model.quantities import friction as friction_law
 
 Axis = Literal["f", "g", "h"]
 

@@ -1,21 +1,30 @@
-"""Rotations and inertias that descriptions are made of.
+"""Rotations and inertias that descriptions are made of, placements as turns about z, x and z, and the lengths of a
+mechanism.
 
 Rotations come from axes, directions and roll-pitch-yaw angles, with exact zeros and ones; inertias are packed, unpacked
 and added up. All but angles may be expressions of parameters.
+
+Every tolerance that is a length is a part of these: the same mechanism in µm or in km is judged alike.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.model.bindings import Array, is_bound
-from linkwright.spatial.algebra import cross, dot
+from linkwright.model.joint_kinds import KIND_LIST
+from linkwright.spatial.algebra import cross, dot, is_zero
+from linkwright.spatial.rotation import General, Rotation, Turn
+
+if TYPE_CHECKING:
+    from linkwright.model.description import Description
+    from linkwright.model.tree import Tree
 
 SNAP = 1e-14
 PARALLEL = 1e-9  # the sine below which two directions are parallel
@@ -117,3 +126,143 @@ def combined_inertia(parts: Sequence[tuple[Any, Array, Array]]) -> tuple[Any, Ar
         x = c - com
         total = total + inertia + m * ((x @ x) * np.eye(3) - np.outer(x, x))
     return mass, com, total
+
+
+def placement_rotation(record: Mapping[str, Any], *, turning: bool) -> list[Rotation]:
+    """The rotations of a placement; a turning joint adds its own angle offset, another kind gets it here."""
+    if "rotation" in record:
+        # A placement with a free parameter has its angle offset inside.
+        return turns(record["rotation"])
+    parts: list[Rotation] = []
+    for axis, name in ((2, "gamma"), (0, "alpha")):
+        c, s = record[name]
+        if not (_is(c, 1.0) and _is(s, 0.0)):
+            parts.append(Turn(axis, c, s))
+    if not turning:
+        _, c, s = record["offset"]
+        if not (_is(c, 1.0) and _is(s, 0.0)):
+            parts.append(Turn(2, c, s))
+    return parts
+
+
+def turns(r: Any) -> list[Rotation]:
+    """A recorded rotation as turns about x and z where its zeros tell that it is such a product, else as a matrix."""
+    if is_zero(r[0][2]):
+        parts = [Turn(0, r[2][2], -r[1][2]), Turn(2, r[0][0], -r[0][1])]
+    elif is_zero(r[2][0]):
+        parts = [Turn(2, r[0][0], r[1][0]), Turn(0, r[2][2], r[2][1])]
+    else:
+        return [General(r)]
+    return [part for part in parts if not (is_zero(part.s) and is_zero(part.c - 1.0))]
+
+
+def _is(x: Any, value: float) -> bool:
+    return isinstance(x, (float, int)) and x == value
+
+
+def wrap(angle: Floats) -> Floats:
+    """The angle in (−π, π], with multiples of a quarter turn made exact."""
+    angle = np.remainder(angle + np.pi, 2 * np.pi) - np.pi
+    quarter = np.round(angle / (np.pi / 2))
+    return np.where(np.abs(angle - quarter * (np.pi / 2)) < SNAP, quarter * (np.pi / 2), angle)
+
+
+def cos_sin(angle: Floats) -> tuple[Floats, Floats]:
+    return snapped(np.cos(angle)), snapped(np.sin(angle))
+
+
+def _sine(r: Floats) -> Floats:
+    return np.hypot(r[:, 0, 2], r[:, 1, 2])
+
+
+def first_turn(r: Floats) -> Floats:
+    """The γ of `zxz`."""
+    return wrap(np.where(_sine(r) < SNAP, 0.0, np.arctan2(r[:, 0, 2], -r[:, 1, 2])))
+
+
+def zxz(r: Floats) -> tuple[Floats, Floats, Floats]:
+    """γ, α, θ with R = Rz(γ) Rx(α) Rz(θ); γ = 0 where α is 0 or π."""
+    gamma, sine = first_turn(r), _sine(r)
+    flat = np.where(r[:, 2, 2] < 0, np.pi, 0.0)
+    alpha = wrap(np.where(sine < SNAP, flat, np.arctan2(sine, r[:, 2, 2])))
+    # θ from what is left after γ and α, so that the product is R to rounding even for a tiny α.
+    cg, sg = cos_sin(gamma)
+    ca, sa = cos_sin(alpha)
+    x = cg * r[:, 0, 0] + sg * r[:, 1, 0]
+    y = cg * r[:, 1, 0] - sg * r[:, 0, 0]
+    y = ca * y + sa * r[:, 2, 0]
+    return gamma, alpha, wrap(np.arctan2(y, x))
+
+
+Ints = NDArray[np.int64]
+GROUND = -1
+SMALL = 1e-3  # of a typical body's length: less is the length of a body whose frames are all in one place
+
+
+def body_lengths(d: Description, array: Callable[[str], Floats] | None = None) -> Floats:
+    """(..., nb): a length for each body, the root mean square of its frames' distances from its origin.
+
+    The frames are those of joints, rods, point constraints and drivers. A body whose frames are all in one place has
+    the typical length of the others. Where all bodies are such, the centres of mass and radii of gyration tell a
+    length; else the places of frames on ground and of bodies as drawn; else it is 1 m.
+
+    `array` gives the description's arrays by name, by default as they are; with cases first, so is the answer.
+    """
+    array = array or (lambda name: np.asarray(getattr(d, name), dtype=np.float64))
+    total, number = np.zeros((*array("com").shape[:-2], d.nb)), np.zeros(d.nb)
+    spread = np.zeros(total.shape[:-1])
+    for origins, bodies in _frames(d, array):
+        squares = np.sum(origins**2, axis=-1)
+        on_body = bodies != GROUND
+        np.add.at(np.moveaxis(total, -1, 0), bodies[on_body], np.moveaxis(squares[..., on_body], -1, 0))
+        np.add.at(number, bodies[on_body], 1.0)
+        spread = np.maximum(spread, np.max(np.abs(origins[..., ~on_body, :]), axis=(-2, -1), initial=0.0))
+    lengths = np.sqrt(total / np.maximum(number, 1.0))
+    if d.start is not None:
+        drawn = array("start_p")[..., d.start.placed, :]
+        spread = np.maximum(spread, np.max(np.abs(drawn), axis=(-2, -1), initial=0.0))
+    known = lengths.any(axis=-1)
+    typical = np.sqrt(np.sum(lengths**2, axis=-1) / max(d.nb, 1))
+    inertial = np.max(_inertial_lengths(array), axis=-1, initial=0.0)
+    none = np.where(inertial > 0.0, inertial, np.where(spread > 0.0, spread, 1.0))
+    typical = np.where(known, typical, none)[..., None]
+    return np.asarray(np.where(lengths > SMALL * typical, lengths, typical))
+
+
+def length_scale(d: Description, array: Callable[[str], Floats] | None = None) -> Floats:
+    """(...): a length that is typical for the mechanism, in metres and greater than zero: that of its largest body.
+
+    It scales with the model: a model ten times as large has ten times this length. A gap, a shift or the tolerance of
+    one is small or large as a part of it.
+    """
+    lengths = d.body_lengths if array is None else body_lengths(d, array)
+    largest = np.max(lengths, axis=-1, initial=0.0)
+    return np.asarray(np.where(largest > 0.0, largest, 1.0))
+
+
+def coordinate_units(tree: Tree, length: float | None = None) -> tuple[Floats, Floats]:
+    """(nq,) and (nv,): the unit of each coordinate and of each rate: the mechanism's length for shifts, else 1.
+
+    `length` is that of another case of the mechanism.
+    """
+    q, v = (np.where(flags, tree.description.length_scale if length is None else length, 1.0) for flags in tree.shifts)
+    return q, v
+
+
+def _frames(d: Description, array: Callable[[str], Floats]) -> Iterator[tuple[Floats, Ints]]:
+    """Origins (..., n, 3) of the frames that something is fixed to, and their bodies (n,)."""
+    holds = np.array([kind.nv < 6 for kind in KIND_LIST])[np.asarray(d.kind, dtype=np.int64)]
+    for name, bodies in (("pi", d.parent), ("pj", d.child)):
+        yield array(name)[..., holds, :], np.asarray(bodies, dtype=np.int64)[holds]
+    places = [name for x in (*d.ties, *d.drivers) for name in x.places]
+    places = [name for name in places if d.body_names.find(name) is None]  # a body's own origin adds no length
+    rows = [k for k in map(d.frames.names.find, places) if k is not None]
+    if rows:
+        yield array("frame_p")[..., rows, :], np.asarray(d.frames.body[rows], dtype=np.int64)
+
+
+def _inertial_lengths(array: Callable[[str], Floats]) -> Floats:
+    """(..., nb): how far each body's centre of mass is from its origin, or its radius of gyration."""
+    mass, inertia = array("mass"), array("inertia")
+    gyration = np.sqrt(np.maximum(inertia[..., :3].sum(axis=-1), 0.0) / np.where(mass > 0.0, 2.0 * mass, np.inf))
+    return np.asarray(np.maximum(np.sqrt(np.sum(array("com") ** 2, axis=-1)), gyration))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arguments import check_memory, whole_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import check_memory, whole_number
 from linkwright.errors import ModelError
 from linkwright.model.description import Description, Names, joint_defaults, kind_number, sealed
 from linkwright.model.frames import axis_frame, pack_inertia, snapped

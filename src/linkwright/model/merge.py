@@ -14,7 +14,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import real_array
+from linkwright.base.arguments import real_array
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
 from linkwright.model.bindings import is_bound, split_bindings
 from linkwright.model.description import (

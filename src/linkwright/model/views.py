@@ -8,9 +8,9 @@ from typing import TypeVar, overload
 
 import numpy as np
 
+from linkwright.base.arguments import counted
 from linkwright.base.arrays import Floats
 from linkwright.base.html import ROWS, folded, line, shown, table, vector
-from linkwright.base.text import counted
 from linkwright.errors import visible
 
 T = TypeVar("T")

@@ -15,15 +15,13 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError
-from linkwright.kernels.kernel import Kernel
-from linkwright.kernels.program_cache import kernel
+from linkwright.kernels.kernel import Kernel, kernel
 from linkwright.model.description import Description
 from linkwright.model.expression import TIME, Expression, Name
-from linkwright.outputs.measures import Measure
-from linkwright.outputs.output_language import Output, Wanted, outputs_of
-from linkwright.outputs.reductions import (
+from linkwright.outputs.measures import (
     REDUCTIONS,
     WITHOUT_DERIVATIVE,
+    Measure,
     Reduced,
     all_parts,
     curvature,
@@ -31,6 +29,7 @@ from linkwright.outputs.reductions import (
     reductions,
     weights,
 )
+from linkwright.outputs.output_language import Output, Wanted, outputs_of
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
 

@@ -19,9 +19,8 @@ from linkwright.model.expression import Expression
 from linkwright.model.joint_motion import FrameMotion, References, angle_references, relative_motion
 from linkwright.model.topology import of_first_leader, span
 from linkwright.model.tree import Tree
-from linkwright.outputs.measures import Force, Measure
+from linkwright.outputs.measures import REDUCTIONS, Force, Measure, names_outside, reductions
 from linkwright.outputs.output_language import Output
-from linkwright.outputs.reductions import REDUCTIONS, names_outside, reductions
 from linkwright.results.solution import Solution
 
 #: What a place has as position, velocity and acceleration, and as angular velocity and acceleration.

@@ -17,8 +17,17 @@ from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model.description import Description
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, as_expression
 from linkwright.model.quantities import titled
-from linkwright.outputs.measures import DISTANCES, Force, distance, example, quantity
-from linkwright.outputs.reductions import REDUCTIONS, Reduced, all_parts, names_outside
+from linkwright.outputs.measures import (
+    DISTANCES,
+    REDUCTIONS,
+    Force,
+    Reduced,
+    all_parts,
+    distance,
+    example,
+    names_outside,
+    quantity,
+)
 from linkwright.outputs.state import State
 
 #: What an output may be: a text, or a function. What the function takes is a matter of who computes the output.

@@ -8,8 +8,7 @@ import numpy as np
 
 from linkwright.model.description import Description
 from linkwright.model.expression import TIME, Expression, Name, as_expression
-from linkwright.outputs.measures import named_quantity
-from linkwright.outputs.reductions import Reduced
+from linkwright.outputs.measures import Reduced, named_quantity
 from linkwright.spatial.algebra import Array
 
 

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arguments import counted, path_text
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import path_text
 from linkwright.base.locks import cached_property
-from linkwright.base.text import counted
 from linkwright.errors import DtypeError, ShapeError
 from linkwright.model.bodies import QUANTITIES, Place, at_point, fitting, of_ground, place, spread, turned
 from linkwright.model.description import GROUND, Description, sealed
@@ -294,7 +293,7 @@ class Solution:
     def data(self) -> xarray.Dataset:
         """All arrays as an xarray Dataset: dimensions time, body, axis (x, y, z) and parameter (e0..e3)."""
         if self._dataset is None:
-            from linkwright.results.tables import dataset
+            from linkwright.results.solution_view import dataset
 
             self._dataset = dataset(self)
         return self._dataset
@@ -305,7 +304,7 @@ class Solution:
         path: a name in .csv gives a table, as `to_csv` does; any other a NetCDF file that `lw.open` reads, with the
         model in it. Raises LinkwrightError if it cannot be written.
         """
-        from linkwright.results.storage import save
+        from linkwright.results.solution_files import save
 
         if path_text("a solution", path).lower().endswith(".csv"):
             self.to_csv(path)
@@ -318,7 +317,7 @@ class Solution:
         path: the file. names: of bodies and frames, one or several; by default all bodies, then the traced points, the
         series and the joints with one coordinate. Raises NameNotFound for another name.
         """
-        from linkwright.results.tables import write_csv
+        from linkwright.results.solution_view import write_csv
 
         write_csv(self, path, names)
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arguments import first_few, path_text
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import path_text
-from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.model.bodies import QUANTITIES, fitting, place
 from linkwright.model.joint_kinds import JointKind

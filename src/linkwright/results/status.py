@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.text import counted
+from linkwright.base.arguments import counted
 from linkwright.errors import visible
 from linkwright.model.description import sealed
 

@@ -14,8 +14,7 @@ from linkwright.kernels.bound import marched
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.integrators import Tableau, dense_count, dense_value
 from linkwright.simulation.samples import FixedSteps, Rows
-from linkwright.simulation.singular_crossing import Passing
-from linkwright.simulation.slopes import Slopes
+from linkwright.simulation.slopes import Passing, Slopes
 from linkwright.simulation.step_control import (
     ACCEPTED,
     CLOSED,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, ShapeError
-from linkwright.model.lengths import coordinate_units
+from linkwright.model.frames import coordinate_units
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
 from linkwright.simulation.integrators import STIFF, tableau_of
 from linkwright.simulation.samples import Rows

@@ -23,8 +23,7 @@ from linkwright.simulation.engines import (
 from linkwright.simulation.integrators import Tableau, dense_terms, dense_value
 from linkwright.simulation.python_laws import LawFailed
 from linkwright.simulation.samples import FixedSteps, Rows
-from linkwright.simulation.singular_crossing import Passing
-from linkwright.simulation.slopes import Slopes, advanced
+from linkwright.simulation.slopes import Passing, Slopes, advanced
 from linkwright.simulation.step_control import (
     CLOSED,
     CONTROL,

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arguments import shown
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import shown
 from linkwright.errors import DtypeError, LinkwrightError, RecordingError, ShapeError
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.build import record

@@ -1,4 +1,6 @@
-"""`lw.rollout`: many motions of one mechanism side by side, in the lanes and threads of one compiled program."""
+"""`lw.rollout`: many motions of one mechanism in the lanes and threads of one compiled program, and how a notebook
+shows them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arguments import (
+    check_memory,
+    empty,
+    finite_number,
+    positive_number,
+    real_array,
+    takes_settings,
+    whole_number,
+)
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import check_memory, empty, finite_number, positive_number, real_array, whole_number
-from linkwright.base.settings import takes_settings
-from linkwright.dynamics.closed.rounding import warned
+from linkwright.base.html import beside, heading, shown, span, table
+from linkwright.dynamics.closed.redundancy import warned
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.foreign import finite, library
 from linkwright.kernels.kernel import Kernel
@@ -26,6 +36,37 @@ from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.step_control import CLOSED
 from linkwright.simulation.step_programs import LANES, Kernels, in_batch, many_steps
 from linkwright.tape.program import Program
+from linkwright.viewer.notebook import Chart, svg
+from linkwright.viewer.page import spread
+
+#: Motions, samples and coordinates of a rollout that are drawn.
+MOTIONS, SAMPLES, COORDINATES = 24, 80, 3
+
+
+def output(motions: Rollout) -> str:
+    """The output for motions side by side."""
+    title = heading("rollout", repr(motions).removeprefix("<Rollout: ").removesuffix(">"))
+    arrays = {name: getattr(motions, name) for name in ("time", "q", "v", "a", "y", "final_q", "final_v")}
+    rows = [
+        (name, " × ".join(f"{n:,}" for n in array.shape), *span(array))
+        for name, array in arrays.items()
+        if array is not None
+    ]
+    return shown(title, beside(*_curves(motions)), table(("array", "shape", "least", "greatest"), rows))
+
+
+def _curves(motions: Rollout) -> list[str]:
+    """The first coordinates of some of the motions, each a faint line."""
+    if not isinstance(motions.q, np.ndarray) or motions.q.ndim < 2 or not motions.q.size or len(motions) < 2:
+        return []
+    q = motions.q.reshape(-1, *motions.q.shape[-2:])
+    some, when = spread(len(q), MOTIONS), spread(len(motions), SAMPLES)
+    part = np.asarray(q[np.ix_(some, when)], float)
+    return [
+        svg(Chart(f"q[{k}]", motions.time[when], part[:, :, k].T, faint=len(some) > 1))
+        for k in range(min(q.shape[-1], COORDINATES))
+    ]
+
 
 #: Seconds that one call of native code may take: what a person who presses Ctrl-C waits.
 PIECE = 0.2
@@ -66,7 +107,6 @@ class Rollout:
         return f"<Rollout: {states} motions, {len(self)} samples to t = {self.time[-1]:g} s{end}>"
 
     def _repr_html_(self) -> str:
-        from linkwright.simulation.rollout_view import output  # for its weight: drawings are for notebooks alone
 
         return output(self)
 

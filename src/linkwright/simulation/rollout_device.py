@@ -15,15 +15,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwright.base.checks import GIBIBYTE
+from linkwright.base.arguments import GIBIBYTE
 from linkwright.errors import DtypeError, KernelError, ModelError, ShapeError
 from linkwright.kernels import compiled, foreign
 from linkwright.kernels.cuda.device_arrays import Home, cupy, home_of
-from linkwright.kernels.cuda.device_kernel import DeviceKernel
-from linkwright.kernels.cuda.march_kernel import MarchKernel, Walked
+from linkwright.kernels.cuda.device_kernel import DeviceKernel, MarchKernel, Walked
 from linkwright.kernels.foreign import library, on_device
 from linkwright.kernels.interpret import torch_function
-from linkwright.kernels.signature import Signature
+from linkwright.kernels.variant import Signature
 from linkwright.mechanism import Mechanism
 from linkwright.simulation.integrators import tableau_of
 from linkwright.simulation.rollout import (

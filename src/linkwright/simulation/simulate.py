@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import (
+    check_points,
+    finite_number,
+    path_text,
+    positive_number,
+    real_array,
+    takes_settings,
+)
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import check_points, finite_number, path_text, positive_number, real_array
-from linkwright.base.settings import takes_settings
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.simulation.integrators import METHODS, STIFF, tableau_of

@@ -16,8 +16,7 @@ from linkwright.simulation.engines import Engine, EngineState, Trouble
 from linkwright.simulation.python_engine import Creep
 from linkwright.simulation.python_laws import LawFailed
 from linkwright.simulation.samples import Rows
-from linkwright.simulation.singular_crossing import Passing
-from linkwright.simulation.slopes import Slopes
+from linkwright.simulation.slopes import Passing, Slopes
 from linkwright.simulation.step_control import CLOSED, CONTROL, GROUPS, LATELY, SHRUNK, USUAL, Tolerances, first_control
 
 LEG = 32  # steps after which the solver is begun anew

@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 from linkwright.analysis.force_series import forces
 from linkwright.base.arrays import Floats
 from linkwright.constraints.assembly import assemble
-from linkwright.constraints.batch import Batch, drawn_states
+from linkwright.constraints.case_batch import Batch, drawn_states
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.model.bodies import NUMBERS, QUANTITIES, bodies_of_cases
 from linkwright.model.cases import Cases
-from linkwright.model.lengths import coordinate_units, length_scale
+from linkwright.model.frames import coordinate_units, length_scale
 from linkwright.outputs.motions import Motions
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
-from linkwright.simulation.batch import Simulated, Simulations
+from linkwright.simulation.case_simulations import Simulated, Simulations
 from linkwright.simulation.initialise import Settings, is_near
 from linkwright.simulation.step_control import CLOSED
 from linkwright.simulation.termination import ended
-from linkwright.sweeps.batch import sentence
 from linkwright.sweeps.study_model import StudyModel
+from linkwright.sweeps.task import sentence
 
 
 def add_forces(model: StudyModel, motions: Motions, names: tuple[str, ...]) -> None:

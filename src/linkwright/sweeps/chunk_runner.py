@@ -19,12 +19,10 @@ from warnings import warn
 import numpy as np
 
 from linkwright.errors import LinkwrightError, SlowCaseWarning
-from linkwright.sweeps import work
-from linkwright.sweeps.batch import Batch, joined
-from linkwright.sweeps.plan import Plan
+from linkwright.sweeps import engine as work
+from linkwright.sweeps.plan import Execution, Plan
 from linkwright.sweeps.store import Store
-from linkwright.sweeps.study_settings import Execution
-from linkwright.sweeps.task import Task
+from linkwright.sweeps.task import Batch, Task, joined
 from linkwright.sweeps.workers import Compute, Pool
 
 SLOW = 60.0  # seconds after which cases are called slow, if they also take …

@@ -10,8 +10,8 @@ from concurrent.futures import CancelledError, Future
 from time import monotonic
 from typing import Any
 
+from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
-from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.sweeps.workers import Compute, Pool, Processes, path_of
 

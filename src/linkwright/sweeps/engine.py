@@ -1,4 +1,5 @@
-"""The engine of parameter studies: cases of a task as a batch, by programs compiled once.
+"""The engine of parameter studies: cases of a task as a batch, by programs compiled once, in each process that
+computes cases.
 
 What cannot go in a batch is computed case by case as `lw.analyse` does it, with the same programs. A case's numbers do
 not depend on which others come with it.
@@ -6,24 +7,65 @@ not depend on which others come with it.
 
 from __future__ import annotations
 
+import json
+import os
+import socket
 import warnings
+from collections import OrderedDict
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.dynamics.closed.rounding import warned
+from linkwright.base.locks import Lock
+from linkwright.constraints.case_motions import CaseKinematics
+from linkwright.constraints.equations import Equations
+from linkwright.constraints.newton import start_state
+from linkwright.constraints.termination_reasons import Stop
+from linkwright.dynamics.closed.initial_state import at_initial_state
+from linkwright.dynamics.closed.redundancy import warned
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
 from linkwright.model.cases import Cases
 from linkwright.outputs.motions import Motions, values_of
 from linkwright.outputs.output_language import output_of
-from linkwright.sweeps.batch import Batch, joined, reason_of, sentence
 from linkwright.sweeps.study_model import Readable, StudyModel
-from linkwright.sweeps.task import Task
+from linkwright.sweeps.task import Batch, Task, joined, reason_of, sentence
+from linkwright.tape.running import preparing
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
+
+
+class Kinematic:
+    """The way of prescribed motions, of least norm where freedom is left."""
+
+    def __init__(self, model: StudyModel, times: Floats) -> None:
+        self.model, self.times = model, times
+
+    def motions(self, cases: Cases) -> Motions:
+        reasons = [""] * len(cases)
+        starts: dict[int, Floats] = {}
+        for k in range(len(cases)):
+            try:
+                if not cases.possible[k]:
+                    self.model.task.mechanism(cases.values[k])  # its reader says best what is wrong
+                if self.model.base.description.initial:
+                    starts[k] = self._start(cases, k)
+            except LinkwrightError as error:
+                reasons[k] = sentence(error)
+        rows = np.flatnonzero([not reason for reason in reasons])
+        x = CaseKinematics(self.model.kinematics, cases, self.times, self.model.system, starts).run(rows)
+        for k, failure in x.failures.items():
+            reasons[k] = (failure.message or failure.reason) if isinstance(failure, Stop) else sentence(failure)
+        return Motions.of_bodies(cases, self.times, x.q, x.v, x.a, reasons)
+
+    def _start(self, cases: Cases, k: int) -> Floats:
+        """The initial state of a case."""
+        mech = self.model.case(cases, k)
+        return start_state(Equations(at_initial_state(mech, float(self.times[0]))[0]))
+
 
 NO_FORCES = "which this analysis does not compute; take analysis='dynamic' or 'inverse dynamic'"
 MEMORY = 64_000_000  # bytes of motion that are kept at once
@@ -78,8 +120,6 @@ class Engine:
             return None
         prescribed = analysis == "kinematic" or (analysis == "inverse dynamic" and model.opens)
         if prescribed and self.task.settings.get("freedom", model.system.freedom) != "pivoting":
-            from linkwright.sweeps.case_kinematics import Kinematic
-
             return Kinematic(model, self.times)
         side_by_side = model.opens and not model.base.programs.carried_by_constraints
         if analysis == "dynamic" and side_by_side and len(self.times) > 1:
@@ -183,3 +223,69 @@ class Engine:
             except Exception as error:  # whatever a user's function raises is this case's failure
                 return f"the function {name!r} raised {type(error).__name__}: {error}"
         return ""
+
+
+_KEPT = 4
+_engines: OrderedDict[str, Any] = OrderedDict()
+_lock = Lock()  # a worker of a cluster may have several threads
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_engines.clear)  # another thread of the parent may have been using them
+
+
+def make_engine(task: Task) -> Any:
+    """The engine for a task; it tells what is wrong with the task."""
+
+    return Engine(task)
+
+
+def compute(text: str, values: Floats) -> dict[str, Any]:
+    """Cases of a task that comes as JSON text: arrays, reasons, and who did it in what time."""
+    with _lock:
+        engine = _engines.get(text)
+        if engine is None:
+            _alone()
+            with preparing():
+                engine = _engines[text] = make_engine(Task.of(json.loads(text)))
+            while len(_engines) > _KEPT:
+                _engines.popitem(last=False)
+        _engines.move_to_end(text)
+        return answer(engine, values)
+
+
+def answer(engine: Any, values: Floats) -> dict[str, Any]:
+    """What an engine makes of some cases, as plain data."""
+    from linkwright import __version__
+
+    started = perf_counter()
+    batch = run_cases(engine, np.asarray(values, float))
+    return {
+        "arrays": {name: np.ascontiguousarray(x, dtype=np.float64) for name, x in batch.arrays.items()},
+        "reasons": list(batch.reasons),
+        "version": __version__,
+        "by": f"{socket.gethostname()}:{os.getpid()}",
+        "seconds": perf_counter() - started,
+    }
+
+
+def run_cases(engine: Any, values: Floats) -> Batch:
+    """The batch of these cases; where an engine fails on all of them together, those it fails on alone are rows."""
+    try:
+        batch: Batch = engine.run(values)
+        return batch
+    except MemoryError as error:
+        reason = f"there was not enough memory for it ({error})".replace(" ()", "")
+    except LinkwrightError as error:
+        reason = sentence(error)
+    except Exception as error:  # of one case, whatever it is, it must not take the others with it
+        reason = f"{type(error).__name__}: {sentence(error)}"
+    if len(values) == 1:
+        return Batch({}, [reason or "failed"])
+    half = len(values) // 2
+    return joined([run_cases(engine, values[:half]), run_cases(engine, values[half:])])
+
+
+def _alone() -> None:
+    """Processes share the cores already: kernels take no further threads here."""
+    from linkwright.kernels.variant import set_threads
+
+    set_threads(1)

@@ -17,7 +17,7 @@ import numpy as np
 from linkwright.base.arrays import Floats, array_of
 from linkwright.base.files import open_regular, write_bytes
 from linkwright.errors import FormatError, LinkwrightError
-from linkwright.results.storage import DAMAGE
+from linkwright.results.solution_files import DAMAGE
 from linkwright.sweeps.plan import Plan, is_recipe
 from linkwright.sweeps.task import Task, digest_of
 

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.files import cannot_write, kind, open_lock, open_regular, write_bytes
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
-from linkwright.results.storage import DAMAGE, plain_array
-from linkwright.sweeps.batch import Batch
+from linkwright.results.solution_files import DAMAGE, plain_array
 from linkwright.sweeps.manifest import (
     FORMAT,
     MANIFEST,
@@ -39,7 +38,7 @@ from linkwright.sweeps.manifest import (
     write_manifest,
 )
 from linkwright.sweeps.plan import Plan
-from linkwright.sweeps.task import Task
+from linkwright.sweeps.task import Batch, Task
 
 CHUNKS, DATASET, LOCK = "chunks", "study.nc", ".lock"
 _CHUNK_NAME = re.compile(r"(\d{6,9})\.npz")

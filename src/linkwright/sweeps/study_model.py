@@ -16,11 +16,10 @@ from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism import Mechanism
 from linkwright.model.cases import Cases
-from linkwright.model.checks import alike, parameters_used
 from linkwright.model.elements import laws_of
+from linkwright.model.model_checks import alike, parameters_used
 from linkwright.model.system import System
-from linkwright.sweeps.batch import reason_of
-from linkwright.sweeps.task import Task
+from linkwright.sweeps.task import Task, reason_of
 
 if TYPE_CHECKING:
     from linkwright.constraints.kinematics import Kinematics

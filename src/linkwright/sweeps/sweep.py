@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import takes_settings
 from linkwright.base.files import kind, move_aside
-from linkwright.base.settings import takes_settings
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.outputs.question import AnalysisSettings
-from linkwright.sweeps import work
+from linkwright.outputs.analysis_request import AnalysisSettings
 from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.cluster import Cluster, no_place
-from linkwright.sweeps.dataset import gathered, load, save
+from linkwright.sweeps.engine import answer, make_engine
 from linkwright.sweeps.manifest import study_digest
-from linkwright.sweeps.plan import Plan, make_plan
+from linkwright.sweeps.plan import Execution, Plan, Sampling, StudyFolder, make_plan
 from linkwright.sweeps.store import DATASET, Store
-from linkwright.sweeps.study import Study
-from linkwright.sweeps.study_settings import Execution, Sampling, StudyFolder
+from linkwright.sweeps.study import Study, gathered, load, save
 from linkwright.sweeps.task import Task, make_task
 from linkwright.sweeps.workers import Cores, Here, cores
 
@@ -80,7 +78,7 @@ def sweep(
     plan = make_plan(parameters, sampling, execution.chunk)
     task = make_task(mech, plan.names, outputs, analysis=analysis, times=times, parameters=sampling.fixed)
     _check(task, plan, outputs, on, execution)
-    engine = work.make_engine(task)  # raises what is wrong with the task, once
+    engine = make_engine(task)  # raises what is wrong with the task, once
     # A scheduler that does not answer, or has the wrong workers, is an error before anything is written.
     finished = folder is not None and kind(Path(folder.path) / DATASET)
     cluster = None if _is_local(on) or finished else Cluster(on)
@@ -176,7 +174,7 @@ def _first_ones(runner: Runner, engine: Any, *, alone: bool) -> list[int]:
 
     The first chunk finds compiled code, or has it compiled for all; the second tells how long chunks take.
     """
-    there, runner.compute = runner.compute, lambda _, values: work.answer(engine, values)
+    there, runner.compute = runner.compute, lambda _, values: answer(engine, values)
     alone = alone or cores() == 1
     for count, index in enumerate(left := runner.left):
         started = perf_counter()

@@ -1,4 +1,6 @@
-"""What every case of a study has in common, as plain data: model, swept parameters, outputs, analysis and times."""
+"""What every case of a study has in common, as plain data: model, swept parameters, outputs, analysis; and the batch
+of values that comes back.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +15,76 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.checks import path_text
+from linkwright.base.arguments import path_text
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError, NameNotFound
 from linkwright.model.system import SIMULATION_METHODS
+from linkwright.outputs.analysis_request import KINDS, AnalysisSettings, kind_of, times_asked
 from linkwright.outputs.output_language import named
-from linkwright.outputs.question import KINDS, AnalysisSettings, kind_of, times_asked
 from linkwright.simulation.run_settings import Stepping
 
 if TYPE_CHECKING:
-    from linkwright.formats.mks.reader import ModelText
+    from linkwright.formats.mks.mks_reader import ModelText
     from linkwright.mechanism import Mechanism
     from linkwright.results.solution import Solution
+
+MISSING = "not computed"  # the reason of a case whose chunk is not there
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """`arrays` by output, each (n, ...) with NaN where a case has no value; `reasons` are empty for good cases."""
+
+    arrays: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.reasons)
+
+
+def sentence(error: Exception) -> str:
+    """The message of an error, on one line; of a model's text without the carets."""
+    if isinstance(error, MksError):
+        parts = [
+            f"{p.message} ({p.excerpt.splitlines()[0].strip()})" if p.excerpt else p.message for p in error.problems
+        ]
+        return "; ".join(" ".join(part.split()) for part in parts)
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def reason_of(call: Callable[..., Any], *arguments: Any) -> str:
+    """Why a call is refused, empty if it is not."""
+    try:
+        call(*arguments)
+    except LinkwrightError as error:
+        return sentence(error)
+    return ""
+
+
+def joined(parts: list[Batch]) -> Batch:
+    """Batches one after the other; an output that a part lacks is NaN there."""
+    if len(parts) == 1:
+        return parts[0]
+    shapes: dict[str, tuple[int, ...]] = {}
+    for part in parts:
+        for name, x in part.arrays.items():
+            known = shapes.setdefault(name, x.shape[1:])
+            # A part in which no case came far enough does not know how many numbers there would have been.
+            shapes[name] = x.shape[1:] if len(x.shape[1:]) > len(known) else known
+    arrays: dict[str, NDArray[np.float64]] = {}
+    for name, shape in shapes.items():
+        rows: list[Any] = [_rows(part.arrays.get(name), len(part), shape) for part in parts]
+        arrays[name] = np.concatenate(rows)
+    return Batch(arrays, [reason for part in parts for reason in part.reasons])
+
+
+def _rows(x: NDArray[np.float64] | None, n: int, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    if x is not None and x.shape[1:] == shape:
+        return x
+    return np.full((n, *shape), np.nan)
+
 
 #: What an output may be: a text in the language of models, or a function of a case's `Solution`.
 Output = str | Callable[["Solution"], float]
@@ -151,7 +209,7 @@ class Task:
     @cached_property
     def reader(self) -> CaseReader:
         """The model's text, which is parsed once."""
-        from linkwright.formats.mks.reader import ModelText  # for the weight of lark
+        from linkwright.formats.mks.mks_reader import ModelText  # for the weight of lark
 
         text = ModelText(self.model, _UNNAMED, self.folder)
         return self.read or CaseReader(text, self.names, self.parameters)
@@ -229,8 +287,8 @@ def _check_names(names: Sequence[str], outputs: Sequence[str]) -> None:
 def _model(model: Mechanism | str | os.PathLike[str]) -> ModelText:
     """The text of a model."""
     from linkwright.formats import check_file
-    from linkwright.formats.mks.reader import ModelText  # for the weight of lark
-    from linkwright.formats.mks.writer import write_mks
+    from linkwright.formats.mks.mks_reader import ModelText  # for the weight of lark
+    from linkwright.formats.mks.mks_writer import write_mks
     from linkwright.mechanism import Mechanism, load
 
     if not isinstance(model, Mechanism):

@@ -19,7 +19,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
-from linkwright.sweeps.batch import Batch, joined
+from linkwright.sweeps.task import Batch, joined
 from linkwright.sweeps.worker_process import Death, WorkerProcess
 
 CRASHES, DEATHS = 2, 3  # of worker processes on a case before it is given up: of its own doing, or by somebody's

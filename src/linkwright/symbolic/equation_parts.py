@@ -13,12 +13,12 @@ from linkwright.mechanism import Mechanism
 from linkwright.model.joint_kinds import JointKind
 from linkwright.symbolic.derivation.elementary_links import Model
 from linkwright.symbolic.derivation.progress import Derivation, Progress
-from linkwright.symbolic.equation_quantities import MORE, PARTS, QUANTITIES
 from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, flat, place
 from linkwright.symbolic.formulas.polynomial_forms import Forms
 from linkwright.symbolic.formulas.ring import Poly
 from linkwright.symbolic.printing import text
 from linkwright.symbolic.printing.code import counted
+from linkwright.symbolic.printing.sheet import MORE, PARTS, QUANTITIES
 from linkwright.symbolic.regressor.base_parameters import BaseParameters, base_parameters
 from linkwright.symbolic.regressor.polynomial_regressor import Regressor, regressor
 

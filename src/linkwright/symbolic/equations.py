@@ -14,10 +14,9 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import first_few, path_text
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import path_text
 from linkwright.base.files import check_place, write_text
-from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.symbolic.derivation.elementary_links import Model
@@ -26,14 +25,14 @@ from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way
 from linkwright.symbolic.derivation.progress import Derivation, Estimate, Progress, estimate
 from linkwright.symbolic.equation_parts import FORMS, Parts, meanings
-from linkwright.symbolic.equation_quantities import PARTS, SHORTEST_FIRST
 from linkwright.symbolic.equilibria.balance import Force
 from linkwright.symbolic.equilibria.states_of_rest import Equilibria, Equilibrium, equilibria
 from linkwright.symbolic.formulas.formula import Block
 from linkwright.symbolic.formulas.ring import Compiled
 from linkwright.symbolic.linear.linearisation import Linearisation, Point
 from linkwright.symbolic.printing import PRINTERS, Operations, Sheet, latex_block, operations
-from linkwright.symbolic.printing.notebook_formulas import SHORT, html_blocks
+from linkwright.symbolic.printing.mathml import SHORT, html_blocks
+from linkwright.symbolic.printing.sheet import PARTS, SHORTEST_FIRST
 from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
 
 MOST = 10_000_000  # terms: some gigabytes

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.checks import check_memory, whole_number
+from linkwright.base.arguments import check_memory, whole_number
 from linkwright.errors import RecordingError
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block, finish

@@ -343,7 +343,7 @@ class Program:
 
     def save(self, path: Any) -> None:
         """Write to the file `path`, whole or not at all; `lw.load_program` reads it. Raises `LinkwrightError`."""
-        from linkwright.tape.storage import save
+        from linkwright.tape.program_files import save
 
         save(self, path)
 

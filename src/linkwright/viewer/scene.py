@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arguments import counted
 from linkwright.base.arrays import Floats
-from linkwright.base.text import counted
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.mesh_files import Mesh, read_mesh
 from linkwright.model.bodies import place
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Rod
 from linkwright.spatial.rotation import euler_parameters
-from linkwright.viewer.framing import Motion, View, along, box, checked, outermost, view_of
+from linkwright.viewer.page import Motion, View, along, box, checked, outermost, view_of
 from linkwright.viewer.shapes import (
     Part,
     Skeleton,

@@ -12,7 +12,7 @@ from linkwright.base.arrays import Floats
 from linkwright.model.bodies import Place, place
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import PointForce, PointOnLine, PointOnPlane, Rod
-from linkwright.viewer.framing import Motion, along
+from linkwright.viewer.page import Motion, along
 
 #: Colours that people with any colour vision tell apart, on light and on dark ground.
 PALETTE = ("#2f7fc1", "#e69f00", "#17a67c", "#d9602b", "#62bdf0", "#cf7fae", "#d8c93a")

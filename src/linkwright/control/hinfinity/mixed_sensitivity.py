@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.control.hinfinity.margins import Margins, loop_margins
-from linkwright.control.hinfinity.norms import Norm, hinf_norm
+from linkwright.control.hinfinity.robustness import Margins, Norm, hinf_norm, loop_margins
 from linkwright.control.hinfinity.synthesis import Design, hinf
 from linkwright.control.linear_systems import (
     HasSystem,

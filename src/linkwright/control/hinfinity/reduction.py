@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.control.hinfinity.norms import Norm, hinf_norm
+from linkwright.control.hinfinity.robustness import Norm, hinf_norm
 from linkwright.control.linear_systems import (
     HasSystem,
     System,

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from linkwright.base.checks import positive_number
+from linkwright.base.arguments import positive_number
 from linkwright.control.hinfinity.mixed_sensitivity import MixedSensitivity, Problem
-from linkwright.control.hinfinity.norms import Norm, hinf_norm
+from linkwright.control.hinfinity.robustness import Norm, hinf_norm
 from linkwright.control.linear_systems import HasSystem, System, system, to_sampled
 from linkwright.errors import DesignError, ModelError
 

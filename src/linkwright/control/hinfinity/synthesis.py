@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.control.hinfinity.norms import Norm, hinf_norm
 from linkwright.control.hinfinity.regularity import checked, jomega_zeros, regularised, singular_parts
+from linkwright.control.hinfinity.robustness import Norm, hinf_norm
 from linkwright.control.linear_systems import HasSystem, System, balanced, lft, system, to_continuous, to_sampled
 from linkwright.errors import DesignError, LinkwrightWarning, ModelError
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.control.hinfinity.margins import Margins, loop_margins
+from linkwright.control.hinfinity.robustness import Margins, loop_margins
 from linkwright.control.hinfinity.sampled_design import sampled
 from linkwright.control.linear_systems import (
     System,

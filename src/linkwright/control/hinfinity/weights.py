@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import real_array
 from linkwright.control.linear_systems import System, from_polynomials, to_continuous, to_sampled
 from linkwright.errors import DesignError, ModelError, ShapeError
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import real_array
 from linkwright.control.identification.models import Model
 from linkwright.control.identification.records import Record
 from linkwright.control.identification.spectra import Spectrum

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.checks import whole_number
+from linkwright.base.arguments import whole_number
 from linkwright.control.identification.fitting import Fitted, fit
 from linkwright.control.identification.models import FAMILIES, SHARED, Model
 from linkwright.control.identification.prediction import Orders, split

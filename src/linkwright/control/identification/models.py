@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import logm  # type: ignore[import-untyped]  # SciPy has no types
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
+from linkwright.base.arguments import positive_number, real_array, whole_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import positive_number, real_array, whole_number
 from linkwright.control.identification.prediction import Coefficients, Orders, Predictor, join, reflected, stable
 from linkwright.control.identification.uncertainty import Band, response_covariance
 from linkwright.control.linear_systems import System, delay, from_polynomials, row, series, to_continuous

@@ -15,8 +15,8 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import path_text, positive_number, real_array, whole_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import path_text, positive_number, real_array, whole_number
 from linkwright.base.files import open_regular
 from linkwright.errors import DataError, ExcitationError, NameNotFound
 

@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 
+from linkwright.base.arguments import whole_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import whole_number
 from linkwright.control.identification.fitting import arx, fit
 from linkwright.control.identification.models import SHARED
 from linkwright.control.identification.prediction import Orders, Predictor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwright.base.arguments import finite_number, positive_number, whole_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import finite_number, positive_number, whole_number
 from linkwright.errors import LinkwrightError
 
 LONGEST = 1 << 24  # samples that are made without being asked for by number

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arguments import whole_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import whole_number
 from linkwright.control.identification.records import Record
 from linkwright.errors import DataError
 

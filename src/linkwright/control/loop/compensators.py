@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import positive_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import positive_number
 from linkwright.control.loop.controller import Controller, Measured, Target, gains
 from linkwright.control.loop.plant import joint_positions
 from linkwright.errors import ModelError, NameNotFound, ShapeError

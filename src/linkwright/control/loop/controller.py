@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import real_array
 from linkwright.errors import ModelError, ShapeError
 
 

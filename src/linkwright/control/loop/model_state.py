@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arrays import Floats
 from linkwright.control.loop.controller import Controller, Measured, Reference, Target
-from linkwright.control.loop.frame_programs import frame_kinematics, loop_kinematics
-from linkwright.control.loop.plant import joint_positions
+from linkwright.control.loop.plant import frame_kinematics, joint_positions, loop_kinematics
 from linkwright.dynamics.functions import Request
 from linkwright.errors import AssemblyError, ControlError, ModelError
 

@@ -1,27 +1,140 @@
-"""A mechanism as the plant of a sampled loop: a state, taken on under held forces by one call of native code."""
+"""A mechanism as the plant of a sampled loop: programs asked at every sample, a state under held forces, and the
+recorded motion.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arguments import finite_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import finite_array
-from linkwright.control.loop.frame_programs import frame_motion
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.dynamics.functions import FUNCTIONS, Request
+from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.kernels.bound import bound
-from linkwright.model.lengths import coordinate_units
+from linkwright.kernels.kernel import Kernel
+from linkwright.model.frames import coordinate_units
+from linkwright.results.solution import Solution
+from linkwright.results.status import Series
 from linkwright.simulation.initialise import MOVED, is_near
 from linkwright.simulation.integrators import METHODS, STIFF, tableau_of
 from linkwright.simulation.step_control import CLOSED
 from linkwright.simulation.step_programs import HeldKernels
+from linkwright.tape.build import record
+from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
+    from linkwright.dynamics.programs import Maker
     from linkwright.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class KinematicsRequest:
+    """Which program of this module: its name, the frame that it is about, the free parameters."""
+
+    name: str
+    frame: str = ""
+    free: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """The functions of a mechanism as they are recorded: each takes the free parameters p last, where there are any."""
+
+    maker: Maker
+    free: tuple[str, ...]
+    ranks_hold: bool
+
+    def program(self, function: str, **options: Any) -> Program:
+        free = self.free if FUNCTIONS[function].numbers else ()
+        request = Request(function, free=free, form="unrolled", ranks_hold=self.ranks_hold, **options)
+        return self.maker.program(request)
+
+    def coordinate_rates(self) -> Callable[[Any, Any], Any]:
+        """q̇ of q and v."""
+        x = self.maker.tree.coordinates
+        return (lambda q, v: v) if x.nq == x.nv else self.program("rate")
+
+    def parameters(self, p: Any) -> tuple[Any, ...]:
+        return (p,) if self.free else ()
+
+    def record(self, function: Callable[..., Any], inputs: str, name: str) -> Program:
+        """The program of a function of q and rates, by their letters, and of p, which it takes last."""
+        x = self.maker.tree.coordinates
+        sizes = [x.nq if letter == "q" else x.nv for letter in inputs] + ([len(self.free)] if self.free else [])
+        return record(function, *sizes, name=name)
+
+
+def _kernel(mech: Mechanism, request: KinematicsRequest, make: Callable[[Recorded], Program]) -> Kernel:
+    """The kernel of a program of this module; parameters that nobody leaves free are those of the mechanism."""
+    values = None if request.free else mech.programs.parametrised
+    maker, free = (mech.programs, request.free) if values is None else (values.source, values.names)
+    recorded = Recorded(maker, free, values is not None)
+    return mech.kernels.further(replace(request, free=free), lambda: make(recorded), parametrised=values)
+
+
+def frame_motion(mech: Mechanism, frame: str, free: tuple[str, ...] = ()) -> Kernel:
+    """q, v, a [, p] → pose (4, 4), twist (6) and its rate (6) of a frame: of its origin, in ground's axes.
+
+    The first three numbers of the rate are the acceleration of the origin, the others the angular acceleration.
+    """
+
+    def make(r: Recorded) -> Program:
+        pose, moves = r.program("pose", frame=frame), r.coordinate_rates()
+        twist = r.program("twist", frame=frame, reference="aligned").forward()
+        still = r.parameters(np.zeros(len(r.free)))
+
+        def motion(q: Any, v: Any, a: Any, p: Any = None) -> Any:
+            w, rate = twist(q, v, *r.parameters(p), moves(q, v), a, *still)
+            return pose(q, *r.parameters(p)), w, rate
+
+        return r.record(motion, "qva", f"motion of {frame}")
+
+    return _kernel(mech, KinematicsRequest("frame motion", frame, free), make)
+
+
+def loop_kinematics(mech: Mechanism) -> Kernel:
+    """q, v → Φ (m), G (m, nv) and the drift Ġv (m) of a closed mechanism's constraints: Φ̇ = G v, Φ̈ = G a + drift."""
+
+    def make(r: Recorded) -> Program:
+        settling, closing, moves = r.program("settling"), r.program("closing"), r.coordinate_rates()
+        nv = r.maker.tree.coordinates.nv
+        rate = r.record(lambda q, v, p=None: settling(q, v, *r.parameters(p))[1], "qv", "rate")
+        drift, still = rate.forward(), r.parameters(np.zeros(len(r.free)))
+
+        def kinematics(q: Any, v: Any, p: Any = None) -> Any:
+            more = r.parameters(p)
+            still_rate = rate(q, np.zeros(nv), *more)
+            g = np.stack([rate(q, row, *more) - still_rate for row in np.eye(nv)], axis=1)
+            return closing(q, *more)[1], g, drift(q, v, *more, moves(q, v), np.zeros(nv), *still)[1]
+
+        return r.record(kinematics, "qv", "loop kinematics")
+
+    return _kernel(mech, KinematicsRequest("loop kinematics"), make)
+
+
+def frame_kinematics(mech: Mechanism, frame: str) -> Kernel:
+    """q, v → pose (4, 4), Jacobian (6, nv), twist (6) and the drift J̇v (6) of a frame, in ground's axes."""
+
+    def make(r: Recorded) -> Program:
+        pose, moves = r.program("pose", frame=frame), r.coordinate_rates()
+        jacobian = r.program("jacobian", frame=frame, reference="aligned")
+        twist = r.program("twist", frame=frame, reference="aligned").forward()
+        still = np.zeros(r.maker.tree.coordinates.nv), *r.parameters(np.zeros(len(r.free)))
+
+        def kinematics(q: Any, v: Any, p: Any = None) -> Any:
+            more = r.parameters(p)
+            w, drift = twist(q, v, *more, moves(q, v), *still)
+            return pose(q, *more), jacobian(q, *more), w, drift
+
+        return r.record(kinematics, "qv", f"kinematics of {frame}")
+
+    return _kernel(mech, KinematicsRequest("frame kinematics", frame), make)
 
 
 class Plant:
@@ -159,3 +272,89 @@ def joint_positions(mech: Mechanism, joints: Any, what: str) -> tuple[tuple[str,
             text = f"joint {joint.name!r} has no coordinate of its own: it follows {joint.mimics!r}"
             raise ModelError(f"{text}; name that one in {what}", element=joint.name)
     return tuple(names), np.array([j.q_slice.start for j in chosen]), np.array([j.v_slice.start for j in chosen])
+
+
+class SampledRun(Solution):
+    """A `Solution` with one point a sample, and what went on in the loop, one row a sample.
+
+    `command` is what the controller asked for, `torque` what acted on the drives from the sample on (with a delay of a
+    fraction, what acts at the end of the period); `measured_q` and `measured_v` are what encoders showed, `sensors`
+    what the others did, `signals` those of the controller. `sol.a` is the acceleration that the forces
+    before the sample cause. All of them are in `series` and `data` too, as `motor1.command`, `motor1.torque`,
+    `crank1.encoder`, `plate.acceleration.x`. At the last sample nothing is commanded any more: it repeats the one
+    before. `saturated` and `held` count samples at which forces were cut, and at which one was not finite.
+    """
+
+    drives: tuple[str, ...]
+    encoders: tuple[str, ...]
+    command: Floats
+    torque: Floats
+    measured_q: Floats
+    measured_v: Floats
+    sensors: Mapping[str, Floats]
+    signals: Mapping[str, Floats]
+    saturated: int
+    held: int
+
+    @property
+    def held_series(self) -> frozenset[str]:
+        """Commands and the forces that acted: they are held from a sample until the next."""
+        kinds = ("command", "torque", "force")
+        return frozenset(f"{name}.{kind}" for name in self.drives for kind in kinds)
+
+    def joined(self, mech: Any, units: Mapping[str, tuple[tuple[str, ...], str]]) -> SampledRun:
+        """The same with all signals as series; `units` has the labels and units of sensors."""
+        series: dict[str, Series] = {}
+        for k, name in enumerate(self.drives):
+            turns = mech.joints[name].kind != "prismatic"
+            unit, what = ("N m", "torque") if turns else ("N", "force")
+            series[f"{name}.command"] = Series(self.command[:, k], unit)
+            series[f"{name}.{what}"] = Series(self.torque[:, k], unit)
+        for k, name in enumerate(self.encoders):
+            unit = "rad" if mech.joints[name].kind != "prismatic" else "m"
+            series[f"{name}.encoder"] = Series(self.measured_q[:, k], unit)
+            series[f"{name}.encoder_rate"] = Series(self.measured_v[:, k], f"{unit}/s")
+        for name, values in self.sensors.items():
+            labels, unit = units[name]
+            for k, label in enumerate(labels):
+                series[f"{name}.{label}"] = Series(values[:, k], unit)
+        for name, values in self.signals.items():
+            for k in range(values.shape[1]):
+                label = f"controller.{name}" if values.shape[1] == 1 else f"controller.{name}.{k}"
+                series[label] = Series(values[:, k], "1")
+        run = self.with_series(series)
+        assert isinstance(run, SampledRun)
+        return run
+
+
+class Rows:
+    """Arrays of numbers that grow a row at a time, by name; a name that is missing in a row is NaN there."""
+
+    def __init__(self, samples: int) -> None:
+        self.samples = samples
+        self.arrays: dict[str, Floats] = {}
+
+    def put(self, k: int, name: str, value: Any) -> None:
+        """One row of one name."""
+        try:
+            row = np.asarray(value, dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            raise ModelError(f"signal {name!r} is {value!r}; a signal is a number or an array of numbers") from None
+        array = self.arrays.get(name)
+        if array is None:
+            array = self.arrays[name] = np.full((self.samples, len(row)), np.nan)
+        width = array.shape[1]
+        if len(row) != width:
+            text = f"signal {name!r} had {width} numbers and now has {len(row)}; a signal keeps its width"
+            raise ShapeError(text, given=row.shape, wanted=(width,))
+        array[k] = row
+
+    def repeat(self, k: int) -> None:
+        """Row k like the one before, where it has nothing yet."""
+        for array in self.arrays.values():
+            if k and np.isnan(array[k]).all():
+                array[k] = array[k - 1]
+
+    def first(self, n: int) -> dict[str, Floats]:
+        """The first n rows of all."""
+        return {name: np.array(array[:n]) for name, array in self.arrays.items()}

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import finite_number, positive_number, real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import finite_number, positive_number, real_array
 from linkwright.control.loop.controller import Target
 from linkwright.errors import ModelError, ShapeError
 from linkwright.spatial.rotation import euler_parameters, logarithm

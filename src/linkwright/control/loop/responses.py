@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import real_array
 from linkwright.errors import ModelError
 
 

@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import finite_array, positive_number, takes_settings, whole_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import finite_array, positive_number, whole_number
-from linkwright.base.settings import takes_settings
-from linkwright.control.loop.actuators import Delay, Guard, Saturation, Slew
 from linkwright.control.loop.controller import Measured, State
-from linkwright.control.loop.plant import Plant, joint_positions
-from linkwright.control.loop.sampled_run import Rows, SampledRun
-from linkwright.control.loop.sensors import Encoder, EncoderReader, Sensor
+from linkwright.control.loop.instruments import Delay, Encoder, EncoderReader, Guard, Saturation, Sensor, Slew
+from linkwright.control.loop.plant import Plant, Rows, SampledRun, joint_positions
 from linkwright.errors import ControlError, LinkwrightError, ModelError
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.engines import Trouble

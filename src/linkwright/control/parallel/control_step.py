@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import positive_number, takes_settings
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import positive_number
-from linkwright.base.settings import takes_settings
 from linkwright.control.loop.controller import gains
 from linkwright.control.parallel.hexapod import LEGS, Hexapod, LinkInertia
 from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, check_reach, leg_motion, legs_at

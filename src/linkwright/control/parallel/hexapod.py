@@ -17,8 +17,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from linkwright.base.arguments import finite_array, finite_number, positive_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import finite_array, finite_number, positive_number
 from linkwright.errors import ModelError
 
 LEGS = 6

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import exact_array, real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import exact_array, real_array
-from linkwright.dynamics.closed.allowed_motions import allowed, constraint_jacobian
+from linkwright.dynamics.closed.redundancy import allowed, constraint_jacobian
 from linkwright.errors import DtypeError, ModelError, ShapeError
 
 if TYPE_CHECKING:

@@ -22,17 +22,16 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.body_quantities import integrate
 from linkwright.dynamics.closed import constraint_space
-from linkwright.dynamics.closed.constraint_space import gradient, responses, rows_of
+from linkwright.dynamics.closed.constraint_space import Elimination, Limits, Scales, gradient, responses, rows_of
 from linkwright.dynamics.closed.loop_constraints import Hold, Surroundings, holds, together
 from linkwright.dynamics.closed.redundancy import Blocks, Redundancy, redundancy
-from linkwright.dynamics.closed.semidefinite import Elimination, Limits, Scales
-from linkwright.dynamics.context import Question
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.inertia_checks import undetermined
 from linkwright.dynamics.methods import assembly_loops, newton_euler
 from linkwright.dynamics.methods.articulated_body import velocities
 from linkwright.dynamics.methods.factor import factorise
 from linkwright.dynamics.methods.mass_matrix import mass_matrix
+from linkwright.dynamics.recording_context import Question
 from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.tangents import state_derivatives
 from linkwright.dynamics.traversals.traversal import Unrolled, add_to

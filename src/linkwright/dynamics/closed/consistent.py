@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import real_array
-from linkwright.constraints.counted_angles import check_driver_laws
+from linkwright.constraints.accumulated_angles import check_driver_laws
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.newton import EXACT
-from linkwright.constraints.tree_states import assembled, coordinates
-from linkwright.dynamics.closed.rounding import warned
+from linkwright.constraints.tree_bodies import assembled, coordinates
+from linkwright.dynamics.closed.redundancy import warned
 from linkwright.errors import AssemblyError, NameNotFound, ShapeError
 from linkwright.model.description import Description
 from linkwright.model.expression import Name

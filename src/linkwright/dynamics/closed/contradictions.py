@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
-from linkwright.base.text import first_few
-from linkwright.dynamics.closed.initial_conditions import Conditions
-from linkwright.dynamics.closed.initial_rates import least_rates, rates_met
+from linkwright.dynamics.closed.initial_conditions import Conditions, least_rates, rates_met
 from linkwright.dynamics.closed.initial_search import Candidate, Search
 from linkwright.errors import ModelError
-from linkwright.model.checks import listed
 from linkwright.model.description import Description
+from linkwright.model.model_checks import listed
 from linkwright.model.quantities import Quantity, spoken, with_unit
 
 #: Up to so many values each is left out in turn, to see which are in each other's way.

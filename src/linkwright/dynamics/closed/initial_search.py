@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.least_squares import damped, least, split
-from linkwright.constraints.newton import MISFIT
+from linkwright.constraints.newton import MISFIT, damped, least, split
 from linkwright.dynamics.closed.initial_conditions import EXACT, Conditions, Residuals
 
 #: The largest residual that one step along the path takes away, and the most steps.

@@ -1,27 +1,33 @@
-"""The initial state: where a model's initial conditions, its joints, rods and point constraints and its drivers agree.
+"""The initial state that a model's initial conditions and constraints determine; the mechanisms and states that
+stand beside a closed mechanism.
 
 What is given is met. Everything else is as near to the drawing as it can be, and rates are as small as they can be.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwright.base.arguments import finite_number
 from linkwright.base.arrays import Floats
-from linkwright.constraints.batch import wrong_way
+from linkwright.base.locks import Lock, cached_property
+from linkwright.constraints.case_batch import wrong_way
 from linkwright.constraints.equations import Equations
-from linkwright.dynamics.closed.consistent import as_drawn
+from linkwright.dynamics.closed import redundancy as rounding
+from linkwright.dynamics.closed.consistent import as_drawn, body_sizes, weighed, weighed_by_parameters
 from linkwright.dynamics.closed.contradictions import no_rates, no_state
-from linkwright.dynamics.closed.initial_conditions import EXACT, Conditions
-from linkwright.dynamics.closed.initial_rates import least_rates, rates_met, undetermined_rates
+from linkwright.dynamics.closed.initial_conditions import EXACT, Conditions, least_rates, rates_met, undetermined_rates
 from linkwright.dynamics.closed.initial_search import Search
+from linkwright.dynamics.equilibrium import frozen
+from linkwright.dynamics.joint_reactions import Reacting
 from linkwright.errors import AssemblyError
 from linkwright.model.bodies import body_states, drawn_at
-from linkwright.model.checks import listed
 from linkwright.model.description import Description, sealed
+from linkwright.model.model_checks import listed
 from linkwright.model.quantities import spoken
 
 if TYPE_CHECKING:
@@ -124,3 +130,61 @@ def _rounded(c: Conditions, places: Floats, rates: Floats) -> tuple[str, ...]:
                 "size): motion begins at the nearest state"
             )
     return tuple(notes)
+
+
+STATES = 8  # initial states, by their times, that are kept
+
+
+class Auxiliary:
+    """What is derived from one mechanism; `source` is that of the mechanism whose parameters have other values."""
+
+    def __init__(self, mech: Mechanism, source: Auxiliary | None) -> None:
+        self.mech, self.source = mech, source
+        self._initial_states: dict[float, InitialState] = {}
+        self._lock = Lock()
+
+    @cached_property
+    def closing(self) -> rounding.Closing:
+        """The mechanism that moves: this one, or the nearest whose loops close where rounded numbers do not."""
+        return rounding.closing(self.mech)
+
+    def closing_with_free(self, parameters: Collection[str]) -> rounding.Closing:
+        """The same for programs that leave parameters free."""
+        return rounding.with_free(self.mech, parameters)
+
+    @cached_property
+    def reacting(self) -> Reacting:
+        """The reactions of a closed mechanism along its motions."""
+        return Reacting(self.mech)
+
+    @cached_property
+    def frozen(self) -> Mechanism:
+        """The mechanism with drivers that are at every time where they are, at rest."""
+        if self.source is None:
+            return type(self.mech)(frozen(self.mech.description))
+        return self.source.frozen.with_parameters(**self.mech.programs.values)
+
+    @cached_property
+    def weighed(self) -> Mechanism:
+        """The mechanism with geometry for masses."""
+        if self.source is None:
+            return type(self.mech)(weighed(self.mech.description))
+        sizes = body_sizes(self.mech.description)
+        return self.source.weighed_by_parameters.with_parameters(**self.mech.programs.values, **sizes)
+
+    @cached_property
+    def weighed_by_parameters(self) -> Mechanism:
+        """The mechanism with geometry for masses, and the sizes of its bodies as parameters."""
+        return type(self.mech)(weighed_by_parameters(self.mech.description))
+
+    def initial_state(self, t: float) -> InitialState:
+        """The state at which motion begins at a time, with what a person should know of it."""
+        t = finite_number("t", t)
+        state = self._initial_states.get(t)
+        if state is None:
+            state = initial_state(self.mech, t)
+            with self._lock:
+                if len(self._initial_states) >= STATES:
+                    self._initial_states.clear()
+                self._initial_states[t] = state
+        return state

@@ -1,4 +1,5 @@
-"""Which constraint equations of a closed mechanism repeat others, by what positions around its drawing show.
+"""Which constraint equations of a closed mechanism repeat others, the motions that they allow, and loops that
+rounded numbers leave open.
 
 A loop may ask for the same thing twice everywhere (a planar loop of revolute joints, Bennett's linkage), or only in a
 singular position (a parallelogram laid flat). The size of a pivot at one state does not tell these apart; assembled
@@ -7,17 +8,75 @@ positions nearby do. Gauss and Newton's method leads to them, over the spanning 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arguments import outside
 from linkwright.base.arrays import Floats
-from linkwright.constraints.least_squares import GAPS
-from linkwright.constraints.newton import MISFIT
+from linkwright.constraints.nearest_mechanism import Poses, closing_mechanism
+from linkwright.constraints.newton import GAPS, MISFIT
+from linkwright.dynamics.programs import Maker
+from linkwright.errors import LinkwrightWarning
+from linkwright.model.bodies import body_states
+from linkwright.model.description import Description
+from linkwright.model.frames import coordinate_units
 from linkwright.spatial.algebra import Array
+from linkwright.spatial.rotation import euler_parameters_matrix
+
+if TYPE_CHECKING:
+    from linkwright.mechanism import Mechanism
+
+#: A singular value of G below this part of the largest counts as zero.
+MOTION_RANK = 1e-9
+
+
+def constraint_jacobian(mech: Mechanism, q: Floats, t: Any = 0.0) -> tuple[Floats, Floats]:
+    """G (..., m, nv) and Φ_t (..., m): the constraints' rates are G v + Φ_t."""
+    nv = mech.nv
+    batch = q.shape[:-1]
+    if not mech.closed:
+        return np.zeros((*batch, 0, nv)), np.zeros((*batch, 0))
+    units = mech.programs.rate_units
+    still = np.zeros((*batch, len(mech.programs.constraint_units)))
+    if mech.programs.needs_time:
+        still = mech.auxiliary.weighed.kernels.velocity_projection(q, np.zeros((*batch, nv)), t)[1]
+        # Rates as fast as what drivers ask for, so that these do not swallow them.
+        pace = float(np.max(np.abs(still) / mech.programs.constraint_units, initial=0.0, where=np.isfinite(still)))
+        units = units * (pace or 1.0)
+    every = np.broadcast_to(q[..., None, :], (*batch, nv, q.shape[-1]))
+    when = t if np.ndim(t) == 0 else np.broadcast_to(np.asarray(t)[..., None], (*batch, nv))
+    _, rates = mech.auxiliary.weighed.kernels.velocity_projection(
+        every, np.broadcast_to(np.diag(units), (*batch, nv, nv)), when
+    )
+    return np.swapaxes(rates - still[..., None, :], -1, -2) / units, still
+
+
+def inverse(mech: Mechanism, g: Floats) -> Floats:
+    """(..., nv, m): the generalised inverse of G with the least change of rates, shifts counted in its length."""
+    pseudoinverse = np.linalg.pinv(mech.programs.without_units(g), rcond=MOTION_RANK)
+    return np.asarray(pseudoinverse * mech.programs.rate_units[:, None] / mech.programs.constraint_units)
+
+
+def allowed(mech: Mechanism, g: Floats) -> tuple[Floats, Floats]:
+    """Z (nv, d): a basis of the rates with G v = 0 for one state, and P (d, nv) with P Z = 1.
+
+    Z is orthonormal where shifts are counted in the mechanism's length, so that it is the same in every unit; what P
+    leaves out of rates is perpendicular to it in that sense.
+    """
+    nv = g.shape[1]
+    if not g.shape[0]:
+        return np.eye(nv), np.eye(nv)
+    _, sizes, directions = np.linalg.svd(mech.programs.without_units(g))
+    rank = int(np.sum(sizes > MOTION_RANK * max(sizes[0], 1e-300)))
+    free, units = np.asarray(directions[rank:].T), mech.programs.rate_units
+    return units[:, None] * free, free.T / units
+
 
 #: Φ (S, m) and G (S, m, nv) of positions (S, n): equations by their scales, rates by their units, so that all of them
 #: are plain numbers; and the positions reached from some by rates.
@@ -207,3 +266,106 @@ def _assembled(evaluate: Evaluate, move: Move, q: Floats, driven: NDArray[np.boo
             break
         q = move(q, step)
     return positions
+
+
+#: At an angle θ from a singular position, a gap ε lets rates err by about ε/θ². Motion is unsure where θ² is below so
+#: many times the gap.
+UNSURE = 30.0
+#: The arrays of joint frames.
+FRAMES = ("ri", "pi", "rj", "pj")
+
+
+UNCERTAIN = "the motion is the nearest to all constraints, and uncertain near singular positions; give more digits"
+
+
+@dataclass(frozen=True, eq=False)
+class Closing:
+    """The mechanism that is used in place of another, and what a person should know of that."""
+
+    mechanism: Mechanism
+    note: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (self.note,) if self.note else ()
+
+
+def closing(mech: Mechanism) -> Closing:
+    """The mechanism itself where its loops close; else the nearest one whose loops do, if it is within rounding."""
+    return _nearest(mech, mech.programs.gap) if mech.programs.gap else Closing(mech)
+
+
+def with_free(mech: Mechanism, free: Collection[str]) -> Closing:
+    """The same for programs that leave parameters free; a mechanism whose joint frames these set stays as it is."""
+    closing = mech.auxiliary.closing
+    bound = {name for (array, _), law in mech.description.bindings.items() if array in FRAMES for name in law.names()}
+    if closing.mechanism is mech or bound.isdisjoint(free):
+        return closing
+    return Closing(mech, f"{_open(mech.programs.gap)}, and free parameters set joint frames: {UNCERTAIN}")
+
+
+def warned(closing: Closing) -> Mechanism:
+    """The mechanism that is used; where it has a note, a warning of it: for answers that have no status."""
+    if closing.note:
+        warn(f"{closing.mechanism.name!r}: {closing.note}", LinkwrightWarning, stacklevel=outside())
+    return closing.mechanism
+
+
+def _open(gap: float) -> str:
+    return f"redundant loops are open by {gap:.1g} of the mechanism's size, by rounded numbers"
+
+
+def _nearest(mech: Mechanism, gap: float) -> Closing:
+    text = _open(gap)
+    changed = _description(mech.description)
+    if changed is not None:
+        near = type(mech)(changed)
+        if not near.programs.gap:
+            moved = _moved(mech.description, changed)
+            return Closing(
+                near,
+                f"{text}: joint frames were moved by at most {moved:.1g} (rad, or of that size) to close",
+            )
+    return Closing(mech, f"{text}: {UNCERTAIN}")
+
+
+def _description(d: Description) -> Description | None:
+    """The nearest description whose joints close their loops; the other constraints take no part."""
+    maker = Maker(replace(d, mimics=(), ties=(), drivers=(), elements=(), initial=(), bindings={}))
+    if not maker.closed or not maker.gap:
+        return None
+    rank = maker.redundancy.rank(range(sum(c.form.size for c in maker.closings)))
+    rank += sum(6 - kind.nv for kind in maker.tree.kinds)
+    drawn = body_states(maker.description, maker.drawn)
+    turns = np.moveaxis(euler_parameters_matrix(drawn[:, 3:].T), -1, 0)
+    bodies = Poses(turns, drawn[:, :3] / d.length_scale)
+    near = closing_mechanism(maker.description, bodies, rank, maker.gap)
+    return None if near is None else replace(d, ri=near.ri, pi=near.pi, rj=near.rj, pj=near.pj)
+
+
+def _moved(d: Description, other: Description) -> float:
+    shifts = [np.abs(getattr(d, name) - getattr(other, name)).max() / d.length_scale for name in ("pi", "pj")]
+    turns = [np.abs(getattr(d, name) - getattr(other, name)).max() for name in ("ri", "rj")]
+    return float(max(*shifts, *turns))
+
+
+def unsure(mech: Mechanism, q: Floats, t: Floats) -> NDArray[np.bool_]:
+    """(S,): at which states of a motion a gap of rounded numbers leaves open how it goes on.
+
+    These are beside a singular position, or nearer to one than the step that leads on from there.
+    """
+    gap = mech.programs.gap if mech.closed else 0.0
+    ranks = mech.programs.redundancy if gap else None
+    rank = ranks.rank(range(sum(c.form.size for c in mech.programs.closings))) if ranks is not None else 0
+    if ranks is None or not rank:
+        return np.zeros(len(q), bool)
+    g = mech.programs.without_units(constraint_jacobian(mech, q, t)[0])
+    regular = float(_least(np.array([position.g for position in ranks.positions]), rank).max())
+    angle = _least(np.where(np.isfinite(g), g, 0.0), rank) / regular
+    step = np.max(np.abs(np.diff(q, axis=0)) / coordinate_units(mech.tree)[0], axis=1, initial=0.0)
+    return np.asarray((angle**2 < UNSURE * gap) | (angle < np.append(step, 0.0)))
+
+
+def _least(g: Floats, rank: int) -> Floats:
+    """(S,): the last singular value that counts of G (S, m, nv)."""
+    return np.asarray(np.linalg.svd(g, compute_uv=False)[:, rank - 1], dtype=np.float64)

@@ -25,7 +25,7 @@ from linkwright.spatial.algebra import (
     ldl,
     ldl_solve,
 )
-from linkwright.spatial.transform import ArticulatedInertia
+from linkwright.spatial.rotation import ArticulatedInertia
 
 BELOW = {"m": (6,), "h": (3, 3), "a": (6,), "f": (6,)}
 

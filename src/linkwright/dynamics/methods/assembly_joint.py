@@ -17,7 +17,7 @@ from linkwright.spatial.algebra import (
     unpack_symmetric,
 )
 from linkwright.spatial.definite import inverse, semidefinite_factor
-from linkwright.spatial.transform import Transform
+from linkwright.spatial.rotation import Transform
 
 Fields = dict[str, dict[str, Array]]
 

@@ -29,18 +29,16 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.dynamics.closed.constraint_space import Closed, Holds, limits
-from linkwright.dynamics.closed.frame_pairs import Handle, Junction, rooted
-from linkwright.dynamics.closed.loop_constraints import Hold, as_ends
+from linkwright.dynamics.closed.constraint_space import Closed, Holds, Scales, inverse_of, limits
+from linkwright.dynamics.closed.loop_constraints import Handle, Hold, Junction, as_ends, rooted
 from linkwright.dynamics.closed.redundancy import Blocks
-from linkwright.dynamics.closed.semidefinite import Scales, inverse_of
 from linkwright.dynamics.methods.articulated_body import eliminate
 from linkwright.dynamics.methods.newton_euler import ground_acceleration
 from linkwright.dynamics.methods.virtual_work import held, with_armature
 from linkwright.dynamics.traversals.traversal import Link, State, Unrolled
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.definite import inverse
-from linkwright.spatial.transform import ArticulatedInertia
+from linkwright.spatial.rotation import ArticulatedInertia
 from linkwright.tape.recorder import maximum
 
 #: Σ is a difference: below this part of the bodies' own mobility (1e-12 with the rank tolerance) it is rounding.

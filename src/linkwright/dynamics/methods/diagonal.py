@@ -22,7 +22,7 @@ from linkwright.dynamics.methods.articulated_body import accelerated, three_pass
 from linkwright.dynamics.traversals.traversal import Link, State, Traversal
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.definite import inverse
-from linkwright.spatial.transform import ArticulatedInertia
+from linkwright.spatial.rotation import ArticulatedInertia
 
 
 def forward_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> Any:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.checks import whole_number
-from linkwright.dynamics.methods import assembly
+from linkwright.base.arguments import whole_number
+from linkwright.dynamics.methods.assembly_method import forward_dynamics
 from linkwright.dynamics.methods.by_name import METHODS
 from linkwright.dynamics.traversals.sheets import UnrolledSheet
 from linkwright.dynamics.traversals.traversal import InwardStep, Link, Shape, Unrolled
@@ -28,8 +28,7 @@ from linkwright.model.joint_kinds import JointKind
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array, pack
-from linkwright.spatial.rotation import General
-from linkwright.spatial.transform import ArticulatedInertia, Transform
+from linkwright.spatial.rotation import ArticulatedInertia, General, Transform
 from linkwright.tape.block import Block
 from linkwright.tape.build import trace
 
@@ -70,7 +69,7 @@ def generic_forward_dynamics(n: int, method: str) -> Block:
         inputs = {**dict(zip(GIVEN, numbers, strict=True)), "a": np.zeros(n)}
         if method == ASSEMBLY:
             sheet = UnrolledSheet(GenericChain(tree, inputs, link=PlacedLink))
-            return assembly.forward_dynamics(sheet, contract(tree.parent, stretch=1), gravity)
+            return forward_dynamics(sheet, contract(tree.parent, stretch=1), gravity)
         return METHODS[method](GenericChain(tree, inputs), gravity)
 
     block, _, _ = trace(forward, [*((n, *shape) for shape in GIVEN.values()), (3,)])

@@ -24,7 +24,7 @@ from linkwright.dynamics.methods.diagonal import eliminate
 from linkwright.dynamics.methods.mass_matrix import across
 from linkwright.dynamics.traversals.traversal import Link, State, Traversal
 from linkwright.spatial.algebra import Array
-from linkwright.spatial.transform import ArticulatedInertia
+from linkwright.spatial.rotation import ArticulatedInertia
 
 BELOW = {"m": (6,), "h": (3, 3), "a": (6,)}
 

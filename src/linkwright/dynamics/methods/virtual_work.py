@@ -30,7 +30,7 @@ from linkwright.dynamics.traversals.traversal import Link, State, Traversal
 from linkwright.model.joint_kinds import JointKind
 from linkwright.spatial.algebra import Array, symmetric_product, unpack_symmetric
 from linkwright.spatial.definite import inverse
-from linkwright.spatial.transform import ArticulatedInertia
+from linkwright.spatial.rotation import ArticulatedInertia
 
 
 def forward_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> Any:

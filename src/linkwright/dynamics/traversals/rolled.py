@@ -13,8 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.dynamics.traversals.buffers import FRAME_SIZE, Field, Kept, Layout, LinkData, layout
-from linkwright.dynamics.traversals.signatures import Lazy, Recording, recorded_link, signatures
+from linkwright.dynamics.traversals.buffers import (
+    FRAME_SIZE,
+    Field,
+    Kept,
+    Layout,
+    Lazy,
+    LinkData,
+    Recording,
+    layout,
+    recorded_link,
+    signatures,
+)
 from linkwright.dynamics.traversals.traversal import (
     Finish,
     InwardStep,

@@ -16,8 +16,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.dynamics.traversals.buffers import FRAME_SIZE, LinkData
-from linkwright.dynamics.traversals.signatures import FRAME, Lazy, Recording, recorded_link, signatures
+from linkwright.dynamics.traversals.buffers import (
+    FRAME,
+    FRAME_SIZE,
+    Lazy,
+    LinkData,
+    Recording,
+    recorded_link,
+    signatures,
+)
 from linkwright.dynamics.traversals.traversal import Link, Shape, SingularLink, Unrolled
 from linkwright.model.joint_kinds import FIXED
 from linkwright.model.tree import RECORD, RECORD_SIZE, Tree, record_slices

@@ -14,12 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from linkwright.dynamics.methods.factor import factorise
+from linkwright.model.frames import placement_rotation
 from linkwright.model.joint_kinds import JointKind
-from linkwright.model.placement import placement_rotation
 from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array, inertia_times, motion_cross
-from linkwright.spatial.rotation import Chain, General, joined
-from linkwright.spatial.transform import ArticulatedInertia, Transform
+from linkwright.spatial.rotation import ArticulatedInertia, Chain, General, Transform, joined
 from linkwright.tape.program import WalkOrder
 
 State = Mapping[str, Array]

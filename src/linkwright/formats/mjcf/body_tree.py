@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arguments import free_name
 from linkwright.base.arrays import Floats
-from linkwright.base.text import free_name
+from linkwright.formats.mjcf.mjcf_settings import Defaults, Settings, about, along, pose_of, quaternion
 from linkwright.formats.mjcf.nodes import Node
-from linkwright.formats.mjcf.settings import Defaults, Settings, about, along, pose_of, quaternion
 from linkwright.formats.xml import HERE, Pose
 from linkwright.model.frames import axis_frame
 

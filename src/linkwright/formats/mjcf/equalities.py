@@ -8,11 +8,11 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.body_tree import Bodies, Chains, Joint, Site
+from linkwright.formats.mjcf.mjcf_settings import Defaults, Settings, quaternion
 from linkwright.formats.mjcf.nodes import Node
-from linkwright.formats.mjcf.settings import Defaults, Settings, quaternion
 from linkwright.formats.xml import HERE, Pose
 from linkwright.model.expression import Call, Expression, Number, as_expression, total
-from linkwright.model.force_laws import friction as friction_law
+from linkwright.model.quantities import friction as friction_law
 from linkwright.model.topology import circle, of_first_leader
 
 

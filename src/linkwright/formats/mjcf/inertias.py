@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import FormatError
-from linkwright.formats.files import read_bytes
 from linkwright.formats.includes import MAX_FILES, Folder
 from linkwright.formats.mesh_files import MAX_BYTES, MAX_TRIANGLES, read_mesh
 from linkwright.formats.mjcf.body_tree import Bodies, Body, Geom
+from linkwright.formats.mjcf.mjcf_settings import Defaults, Settings, quaternion, rotation_of
 from linkwright.formats.mjcf.nodes import Node
-from linkwright.formats.mjcf.settings import Defaults, Settings, quaternion, rotation_of
+from linkwright.formats.model_files import read_bytes
 from linkwright.formats.xml import Pose
 from linkwright.model.frames import combined_inertia, full_inertia
 

@@ -12,11 +12,11 @@ from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.body_tree import Bodies, Joint, Site, claimed
 from linkwright.formats.mjcf.equalities import Tendon, odd_powers, powers, spring_place
 from linkwright.formats.mjcf.inertias import Weight
+from linkwright.formats.mjcf.mjcf_settings import Defaults, Settings
 from linkwright.formats.mjcf.nodes import Node
-from linkwright.formats.mjcf.settings import Defaults, Settings
 from linkwright.model.builder import Builder
-from linkwright.model.checks import listed
 from linkwright.model.expression import Call, Expression, Name, Number, as_expression, total
+from linkwright.model.model_checks import listed
 
 _Q, _V, _D, _DD = Name("q"), Name("v"), Name("d"), Name("dd")
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from linkwright.base.arguments import shortened
 from linkwright.base.arrays import Floats
-from linkwright.base.text import shortened
 from linkwright.errors import FormatError
 from linkwright.formats.includes import Folder
 from linkwright.formats.xml import MAX_NESTING, numbers_in

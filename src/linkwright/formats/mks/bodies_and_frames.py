@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arguments import free_name
 from linkwright.base.arrays import Floats
-from linkwright.base.text import free_name
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes, Registry
 from linkwright.formats.mks.parser import Parsed
@@ -18,10 +18,10 @@ from linkwright.formats.mks.values import Numeric, Scope, colour_of, now_of
 from linkwright.model.bindings import Array, is_bound
 from linkwright.model.builder import Builder
 from linkwright.model.builder_parts import Body, Triad
-from linkwright.model.checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults
 from linkwright.model.description import GROUND_NAMES
 from linkwright.model.expression import Expression
 from linkwright.model.frames import are_parallel, axes_of, axis_frame
+from linkwright.model.model_checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults
 
 _FLIP = np.diag([1.0, -1.0, -1.0])
 _QUARTERS = [

@@ -11,10 +11,10 @@ from linkwright.formats.mks.joints_and_drivers import Links
 from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Item, Node, Num, Statement, Vector, Word, either
 from linkwright.model.builder_parts import Joint
 from linkwright.model.expression import Expression
-from linkwright.model.force_laws import FRICTION_SPEED
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.quantities import (
     COORDINATES,
+    FRICTION_SPEED,
     POSITIONS,
     RATES,
     VELOCITIES,

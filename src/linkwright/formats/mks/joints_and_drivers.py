@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.text import free_name, shortened
+from linkwright.base.arguments import free_name, shortened
 from linkwright.formats.mks.attributes import Attributes, Registry
 from linkwright.formats.mks.bodies_and_frames import Place, Places, turn_as_drawn, turned
 from linkwright.formats.mks.parser import Parsed

@@ -18,8 +18,8 @@ from typing import Any
 from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from linkwright.base.arguments import shortened
 from linkwright.base.locks import Lock
-from linkwright.base.text import shortened
 from linkwright.formats.mks.syntax import (
     JOINT_WORDS,
     MAX_NAME,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from lark.exceptions import UnexpectedInput
 
-from linkwright.base.text import shortened
+from linkwright.base.arguments import shortened
 from linkwright.errors import FormatError
 from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
 from linkwright.formats.mks.syntax import (

@@ -16,7 +16,6 @@ from linkwright.formats.mks.values import CALLS, CONSTANTS, computed
 from linkwright.model.description import Description
 from linkwright.model.elements import AppliedWrench, Element, JointForce, PointForce
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number, replaced
-from linkwright.model.force_laws import recognised
 from linkwright.model.quantities import (
     COORDINATES,
     POSITIONS,
@@ -25,6 +24,7 @@ from linkwright.model.quantities import (
     Quantity,
     quantities,
     rate_names,
+    recognised,
     turns,
 )
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arguments import shortened
 from linkwright.base.arrays import Floats
-from linkwright.base.text import shortened
 from linkwright.errors import FormatError
 from linkwright.formats.includes import Folder
 from linkwright.formats.xml import HERE, ElementReader, Pose, number
-from linkwright.model.checks import listed
 from linkwright.model.frames import rpy_matrix, snapped
+from linkwright.model.model_checks import listed
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 _TRUE = ("1", "true")

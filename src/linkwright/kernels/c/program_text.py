@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from linkwright.errors import KernelError
 from linkwright.kernels.c.block_functions import Function, Plan, case_functions, numbers, plan
-from linkwright.kernels.c.helper_functions import helper_text
-from linkwright.kernels.c.spelling import comment, extents, function_name, identifier, literal
-from linkwright.kernels.c.statements import Layout, Statements, clear_text, layout, loop_text
+from linkwright.kernels.c.spelling import comment, extents, function_name, helper_text, identifier, literal
+from linkwright.kernels.c.statement_text import Layout, Statements, clear_text, layout, loop_text
 from linkwright.tape.operations import Table
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.statements import Case, Operand, nested

@@ -21,7 +21,7 @@ import numpy as np
 from linkwright.errors import KernelError
 from linkwright.kernels.c.program_text import Outside
 from linkwright.kernels.foreign import library
-from linkwright.kernels.signature import Shape
+from linkwright.kernels.variant import Shape
 from linkwright.tape.program import Program
 
 _WORK = 2**30  # bytes of work that a launch may take; more states are run in pieces

@@ -1,20 +1,221 @@
-"""LLVM text to machine code in this process: code generation only, since the tape is already optimised."""
+"""LLVM text to machine code in this process, kept on disk by content, CPU and versions in a directory that only its
+owner can write.
+
+Entries are in `FOLDER`, a directory of their own within the cache directory. An entry is one file: a magic line, the
+SHA-256 of its name and the rest, the rest. Anything odd about the directory or an entry costs a recompilation or a
+warning, never a wrong answer. Nothing but an entry is ever replaced or removed, whatever stands beside it.
+"""
 
 from __future__ import annotations
 
 import atexit
 import ctypes
 import ctypes.util
+import hashlib
+import os
+import re
+import stat
+import warnings
 import weakref
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from pathlib import Path
+from time import time
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.arguments import outside
+from linkwright.base.arrays import packed, unpacked
+from linkwright.base.files import atomic_file
 from linkwright.base.locks import Lock
-from linkwright.errors import KernelError
+from linkwright.errors import KernelError, LinkwrightError, LinkwrightWarning
+
+T = TypeVar("T")
+
+FOLDER = "kernels"
+_ENDING = ".lwk"
+_ENTRY = re.compile(rf"[0-9A-Za-z_-]{{1,100}}{re.escape(_ENDING)}")
+_PART = re.compile(rf"\.{_ENTRY.pattern}\.[0-9a-f]{{8}}\.part")
+_ABANDONED = 3600.0  # seconds after which a part of an entry is what a killed process left
+_MAGIC = b"linkwright-cache-2\n"
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_ENTRY_LIMIT = 256 * 2**20
+_TOTAL_LIMIT = 2 * 2**30
+_unseen: dict[Path, int] = {}  # bytes written by this process since it last added up a directory
+
+
+def directory() -> Path | None:
+    """Where entries are, or None if there is no place to be had.
+
+    It is within the user's cache directory, or within that which `LINKWRIGHT_CACHE` names; "" is none.
+    """
+    named = os.environ.get("LINKWRIGHT_CACHE")
+    if named == "":
+        return None
+    if named is None:
+        import platformdirs
+
+        named = platformdirs.user_cache_dir("linkwright")
+    return _checked(named)
+
+
+@cache
+def _checked(name: str) -> Path | None:
+    parent = Path(name)
+    path = parent / FOLDER
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _safe(parent):
+            return None
+        path.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return None  # read-only home: no cache, no noise
+    return path if _safe(path, follow=False) else None
+
+
+def _safe(path: Path, *, follow: bool = True) -> bool:
+    """Whether only this user can write the directory: object code from it will be run."""
+    try:
+        status = path.stat(follow_symlinks=follow)
+    except OSError:
+        return False
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    if not _others_write(status):
+        return True
+    if status.st_uid != os.getuid():
+        reason, advice = "belongs to another user", "set LINKWRIGHT_CACHE to a directory of your own"
+    else:
+        reason, advice = "can be written by others", f"run: chmod go-w {path}"
+    warnings.warn(
+        f"the cache directory {path} {reason} and is not used; {advice}", LinkwrightWarning, stacklevel=outside()
+    )
+    return False
+
+
+def _others_write(status: os.stat_result) -> bool:
+    """Whether another user than this one can write what the status is of."""
+    if os.name != "posix":
+        return False
+    return status.st_uid != os.getuid() or bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+@cache
+def stamp() -> str:
+    """What besides its content an entry depends on: versions of libraries, and this package's own files."""
+    import numpy
+
+    try:
+        from llvmlite import __version__ as llvmlite
+    except ImportError:
+        llvmlite = "none"
+    parts = [f"llvmlite {llvmlite}", f"numpy {numpy.__version__}"]
+    root = Path(__file__).resolve().parent.parent
+    whole = hashlib.sha256("\n".join(parts).encode())
+    for file in sorted(root.rglob("*.py")):
+        whole.update(str(file.relative_to(root)).encode())
+        whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def key(*parts: str) -> str:
+    """The name of an entry."""
+    return hashlib.sha256("\0".join((stamp(), *parts)).encode()).hexdigest()
+
+
+def read(name: str) -> bytes | None:
+    """The content of an entry, or None if there is none or it is damaged."""
+    folder = directory()
+    if folder is None:
+        return None
+    try:
+        # What is looked at is what is read: a link or another's file in its place is refused.
+        with os.fdopen(os.open(folder / f"{name}{_ENDING}", _READ), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _ENTRY_LIMIT or _others_write(status):
+                return None
+            raw = file.read()
+    except OSError:
+        return None
+    head = len(_MAGIC) + 32
+    content = raw[head:]
+    return content if raw[:head] == _MAGIC + _digest(name, content) else None
+
+
+def _digest(name: str, content: bytes) -> bytes:
+    """Of an entry's name too: a file under another's name is damaged."""
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
+
+
+def write(name: str, content: bytes) -> None:
+    """Keep an entry; whole or not at all, and silently not if the directory cannot be written."""
+    folder = directory()
+    if folder is None or len(content) > _ENTRY_LIMIT:
+        return
+    target = folder / f"{name}{_ENDING}"
+    try:
+        if target.is_symlink() or (target.exists() and not target.is_file()):
+            return  # no entry of ours
+        with atomic_file(target, durable=False, private=True, links=False) as file:
+            file.write(_MAGIC + _digest(name, content) + content)
+        _unseen[folder] = _unseen.get(folder, _TOTAL_LIMIT) + len(content)
+        if _unseen[folder] > _TOTAL_LIMIT // 64:  # adding up asks for every file's size: not after each write
+            _unseen[folder] = 0
+            _trim(folder)
+    except (OSError, LinkwrightError):
+        return
+
+
+def _trim(folder: Path) -> None:
+    """Drop the oldest entries once they take too much space, and what killed processes left of others."""
+    entries: list[tuple[float, int, str]] = []
+    with os.scandir(folder) as listing:
+        for entry in listing:
+            if not entry.is_file(follow_symlinks=False):
+                continue
+            status = entry.stat(follow_symlinks=False)
+            if _ENTRY.fullmatch(entry.name):
+                entries.append((status.st_mtime, status.st_size, entry.path))
+            elif _PART.fullmatch(entry.name) and time() - status.st_mtime > _ABANDONED:
+                _drop(entry.path)
+    total = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries):
+        if total <= _TOTAL_LIMIT:
+            return
+        _drop(path)
+        total -= size
+
+
+def _drop(path: str) -> None:
+    """Remove a file that is an entry by its content too: one with the magic line, or the beginning of it."""
+    with suppress(OSError):
+        with os.fdopen(os.open(path, _READ), "rb") as file:
+            head = file.read(len(_MAGIC))
+        if _MAGIC.startswith(head):
+            os.unlink(path)
+
+
+def stored(name: str, make: Callable[[], T], loads: Callable[[bytes], T], dumps: Callable[[T], bytes]) -> T:
+    """What an entry holds; where there is none, or it is damaged, made now and kept."""
+    content = read(name)
+    if content is not None:
+        try:
+            return loads(content)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass  # a damaged entry
+    thing = make()
+    write(name, dumps(thing))
+    return thing
+
+
+def stored_arrays(content: str, request: str, compute: Callable[[], list[NDArray[Any]]]) -> list[NDArray[Any]]:
+    """Arrays that follow from some content, by what is asked: from the cache on disk, or computed now."""
+    return stored(key(content, request), compute, unpacked, packed)
+
 
 _lock = Lock(fork_waits=True)  # around every call of LLVM, which has locks of its own
 atexit.register(_lock.acquire)  # a daemon thread that compiles while LLVM is being torn down would crash the process

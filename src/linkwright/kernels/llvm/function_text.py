@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.llvm.elementary import FAST, splat, vector
-from linkwright.kernels.llvm.instructions import INFIX, LLVM
+from linkwright.kernels.llvm.instructions import FAST, INFIX, LLVM, Writer, splat, vector
 from linkwright.kernels.llvm.schedule import Plan
-from linkwright.kernels.llvm.writer import Writer
 from linkwright.tape import operations as O
 from linkwright.tape.statements import ITEM, Case, Each, Operand
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.llvm.elementary import FAST, number, splat, vector
+from linkwright.kernels.llvm.instructions import FAST, number, splat, vector
 from linkwright.tape.statements import Operand, Solve
 
 if TYPE_CHECKING:

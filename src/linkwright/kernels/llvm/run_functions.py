@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.llvm.elementary import vector
 from linkwright.kernels.llvm.function_text import Function, Start
+from linkwright.kernels.llvm.instructions import vector
 from linkwright.kernels.llvm.schedule import Plan
 from linkwright.kernels.llvm.transpose import masked_declarations, read_tile, write_tile
 from linkwright.tape.statements import ITEM, Case, Each, Operand

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwright.kernels.llvm.elementary import vector
-from linkwright.kernels.llvm.writer import Writer
+from linkwright.kernels.llvm.instructions import Writer, vector
 
 
 def masked_declarations(width: int) -> str:

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright import Builder, Mechanism
+from linkwright.base.arguments import finite_array, positive_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import finite_array, positive_number
 from linkwright.control import Unreachable, crank_angles, euler_parameters
 from linkwright.errors import ModelError
-from linkwright.studies.manipulator.placing import about, put, universal_angles, universal_rates, universal_spin
+from linkwright.studies.manipulator.machine import about, put, universal_angles, universal_rates, universal_spin
 
 ARMS = 3
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.control import bode, multiplicative_error, system
-from linkwright.studies.manipulator.figures import ALARM, FAINT, INK, dressed, legend, panels
+from linkwright.studies.manipulator.machine_figures import ALARM, FAINT, INK, dressed, legend, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

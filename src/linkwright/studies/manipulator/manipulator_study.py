@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwright import threads
-from linkwright.base.checks import whole_number
+from linkwright.base.arguments import whole_number
 from linkwright.control import Repeated, TwoDof, two_dof
 from linkwright.studies.manipulator.experiments import (
     BANDWIDTHS,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from linkwright.base.files import atomic_folder
 from linkwright.errors import LinkwrightError
-from linkwright.studies.manipulator import figures, figures_design
+from linkwright.studies.manipulator import figures_design
+from linkwright.studies.manipulator import machine_figures as figures
 from linkwright.studies.manipulator.manipulator_study import counted
 from linkwright.studies.manipulator.report_data import FORMAT, document, tables, versions
 from linkwright.studies.manipulator.report_feedback import (

@@ -16,8 +16,8 @@ from linkwright.studies.manipulator.experiments import (
     PAPER_BANDWIDTH,
     STEP,
 )
-from linkwright.studies.manipulator.figures import LAWS
 from linkwright.studies.manipulator.figures_design import coherent_error
+from linkwright.studies.manipulator.machine_figures import LAWS
 from linkwright.studies.manipulator.report_data import modes
 from linkwright.studies.manipulator.report_machine import Pictures
 from linkwright.studies.manipulator.report_parts import (

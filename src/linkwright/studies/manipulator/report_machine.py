@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright.studies.manipulator.experiments import Tracking
-from linkwright.studies.manipulator.figures import LAWS
+from linkwright.studies.manipulator.machine_figures import LAWS
 from linkwright.studies.manipulator.report_data import computer, percentiles
 from linkwright.studies.manipulator.report_parts import (
     Section,

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from linkwright import Mechanism
+from linkwright.base.arguments import positive_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import positive_number
 from linkwright.base.locks import cached_property
 from linkwright.control import (
     AccelerationFeedback,

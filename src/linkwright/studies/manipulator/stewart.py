@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright import Builder, Mechanism
+from linkwright.base.arguments import finite_array, positive_number
 from linkwright.base.arrays import Floats
-from linkwright.base.checks import finite_array, positive_number
 from linkwright.control import Unreachable, euler_parameters, rotation_matrix
 from linkwright.errors import ModelError
-from linkwright.studies.manipulator.placing import about, put, universal_angles, universal_rates, universal_spin
+from linkwright.studies.manipulator.machine import about, put, universal_angles, universal_rates, universal_spin
 
 _LEG_IS_Z = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # axes whose z is the leg's x
 

@@ -13,7 +13,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.description import BODY_ARRAYS, Description
 from linkwright.model.elements import Element, JointForce
 from linkwright.model.expression import Call, Expression, Name, Number, as_expression
-from linkwright.model.force_laws import Slot, damper, friction, match
+from linkwright.model.quantities import Slot, damper, friction, match
 from linkwright.model.topology import Topology, span
 
 #: What can be named: a word for each sort of number.

@@ -14,7 +14,15 @@ from linkwright.model.elements import JointForce, Rod
 from linkwright.model.expression import Expression, Name, Number, replaced
 from linkwright.model.topology import Topology, of_first_leader, span
 from linkwright.symbolic.derivation.elementary_links import Inertial, Link, Model, Rotor, Vector
-from linkwright.symbolic.derivation.fixed_angles import Angles, Basis, Multiples
+from linkwright.symbolic.derivation.exact_numbers import (
+    Angles,
+    Basis,
+    Multiples,
+    angles_in,
+    from_expression,
+    plain,
+    tabulated,
+)
 from linkwright.symbolic.formulas.exact import (
     NEAR,
     ONE,
@@ -29,7 +37,6 @@ from linkwright.symbolic.formulas.exact import (
     times,
     turn,
 )
-from linkwright.symbolic.formulas.expressions import angles_in, from_expression, plain, tabulated
 from linkwright.symbolic.formulas.formula import Sum, Symbol, number, symbols, tidied
 from linkwright.symbolic.formulas.ring import Turn
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from linkwright.base.arguments import first_few
 from linkwright.base.locks import cached_property
-from linkwright.base.text import first_few
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.derivation.elementary_links import Inertial, Link, Model, Vector
 from linkwright.symbolic.formulas.exact import Matrix

@@ -12,15 +12,14 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
-from linkwright.symbolic.equilibria.balance import Balance, Force
+from linkwright.symbolic.equilibria.balance import Balance, Force, roots
 from linkwright.symbolic.equilibria.quarter_turns import LEFT_OUT, UNSURE, Exact, Gimbals, quarters, triples
-from linkwright.symbolic.equilibria.roots import roots
 from linkwright.symbolic.formulas.exact import finite, short
 from linkwright.symbolic.formulas.formula import Sum
 from linkwright.symbolic.formulas.ring import Compiled
 from linkwright.symbolic.linear.linearisation import Linearisation, Value
-from linkwright.symbolic.printing.notebook_formulas import html_table, text_line
-from linkwright.symbolic.printing.writer import text
+from linkwright.symbolic.printing.formula_writer import text
+from linkwright.symbolic.printing.mathml import html_table, text_line
 
 Stability = Literal["stable", "unstable", "neutral", "unknown"]
 NEAR = 1e-6  # rad, or of the mechanism's length: what is nearer than this is one

@@ -74,12 +74,12 @@ class Sum:
         return iter(self.terms)
 
     def __str__(self) -> str:
-        from linkwright.symbolic.printing.writer import text
+        from linkwright.symbolic.printing.formula_writer import text
 
         return text(self)
 
     def _repr_latex_(self) -> str | None:
-        from linkwright.symbolic.printing.notebook_formulas import latex_sum
+        from linkwright.symbolic.printing.mathml import latex_sum
 
         return latex_sum(self)
 
@@ -106,17 +106,17 @@ class Block:
         return f"<Block {self.name}: {f'{size} formulas' if size else 'a formula'}>"
 
     def __str__(self) -> str:
-        from linkwright.symbolic.printing.writer import block_text
+        from linkwright.symbolic.printing.formula_writer import block_text
 
         return block_text(self)
 
     def _repr_html_(self) -> str:
-        from linkwright.symbolic.printing.notebook_formulas import html_block
+        from linkwright.symbolic.printing.mathml import html_block
 
         return html_block(self)
 
     def _repr_latex_(self) -> str | None:
-        from linkwright.symbolic.printing.notebook_formulas import latex_short
+        from linkwright.symbolic.printing.mathml import latex_short
 
         return latex_short(self)
 

@@ -22,7 +22,7 @@ from linkwright.symbolic.formulas.exact import ONE, ZERO, added, exact_number, f
 from linkwright.symbolic.formulas.formula import Block, Sum, flat, symbols
 from linkwright.symbolic.formulas.ring import Compiled, Poly, Ring
 from linkwright.symbolic.linear.quotients import Quotient, solved
-from linkwright.symbolic.printing.notebook_formulas import html_blocks
+from linkwright.symbolic.printing.mathml import html_blocks
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

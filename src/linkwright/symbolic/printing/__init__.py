@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-from linkwright.symbolic.printing.c_printer import c_source
 from linkwright.symbolic.printing.code import Operations
+from linkwright.symbolic.printing.code_printers import c_source, python_module
 from linkwright.symbolic.printing.count import operations
 from linkwright.symbolic.printing.equation_page import html_page, markdown_page
+from linkwright.symbolic.printing.formula_writer import text
 from linkwright.symbolic.printing.latex import latex_block, latex_document, latex_formula
 from linkwright.symbolic.printing.mathml import mathml_formula
-from linkwright.symbolic.printing.python_printer import python_module
 from linkwright.symbolic.printing.sheet import Sheet
-from linkwright.symbolic.printing.writer import text
 
 #: The printers of a whole file, by the method of `Equations` that gives its text.
 PRINTERS = {

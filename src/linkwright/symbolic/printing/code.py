@@ -12,10 +12,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 from linkwright.errors import LinkwrightError
-from linkwright.symbolic.equation_quantities import QUANTITIES
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
-from linkwright.symbolic.printing.sheet import Sheet, different, places, used
-from linkwright.symbolic.printing.writer import content, to_float
+from linkwright.symbolic.printing.formula_writer import content, to_float
+from linkwright.symbolic.printing.sheet import QUANTITIES, Sheet, different, places, used
 
 #: A longer sum is written in several statements: compilers walk an expression by recursion.
 PIECE = 80

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from linkwright.symbolic.formulas.formula import Block
 from linkwright.symbolic.printing.code import Operations, routine
-from linkwright.symbolic.printing.python_printer import Python
+from linkwright.symbolic.printing.code_printers import Python
 from linkwright.symbolic.printing.sheet import Sheet, size
 
 #: The columns of `costs`.

@@ -12,11 +12,10 @@ from importlib.resources import files
 from linkwright.symbolic.formulas.formula import Block, Sum
 from linkwright.symbolic.printing.code import Operations, counted, wrapped
 from linkwright.symbolic.printing.count import COSTS, costs
+from linkwright.symbolic.printing.formula_writer import Plain
 from linkwright.symbolic.printing.latex import Latex, aligned
 from linkwright.symbolic.printing.mathml import MathML, equation_line, math
-from linkwright.symbolic.printing.sheet import Sheet, terms
-from linkwright.symbolic.printing.symbol_names import Split
-from linkwright.symbolic.printing.writer import Plain
+from linkwright.symbolic.printing.sheet import Sheet, Split, terms
 
 #: A sum with more terms is plain text, which is quicker to draw and to search.
 DRAWN = 24

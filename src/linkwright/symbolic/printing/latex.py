@@ -10,11 +10,9 @@ from typing import ClassVar
 
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Sum, Trig
-from linkwright.symbolic.printing.block_drawing import Drawing
 from linkwright.symbolic.printing.count import costs
-from linkwright.symbolic.printing.sheet import Sheet, different, places
-from linkwright.symbolic.printing.symbol_names import Split, folded, greek_name
-from linkwright.symbolic.printing.writer import decimal
+from linkwright.symbolic.printing.formula_writer import Drawing, decimal
+from linkwright.symbolic.printing.sheet import Sheet, Split, different, folded, greek_name, places
 
 #: A document with more terms than this is nothing to read.
 LIMIT = 20_000

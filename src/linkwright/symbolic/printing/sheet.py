@@ -1,14 +1,184 @@
-"""What a printer prints: the blocks of one set of equations, with the symbols, values and sentences around them."""
+"""What a printer prints: the blocks of equations with symbols, values and sentences; the quantities of equations;
+names of symbols for each target.
+
+Forms, printers and recursions read this table. The programs that it names are rows of `dynamics.functions`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import keyword
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from linkwright.base.locks import cached_property
-from linkwright.symbolic.equation_quantities import MOTION, QUANTITIES, Quantity
+from linkwright.kernels.c.spelling import identifier as c_identifier
 from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, place, raised
 from linkwright.symbolic.formulas.formula import symbols as symbols_of
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A row of the table. The vectors q, q̇, q̈ are counted by their dots: 0, 1, 2."""
+
+    heading: str
+    symbol: str = ""  # the name by which formulas write it; "" is the quantity's own name
+    of: tuple[int, ...] = (0,)  # the vectors that it depends on
+    times: int | None = None  # the vector that it multiplies in the equation of motion
+    recursion: str = ""  # the name of its recursive form
+    program: str = ""  # the function of the mechanism that the recursive form is the program of
+    meaning: str = ""  # what the recursive form computes, as the beginning of a sentence
+
+
+QUANTITIES = {
+    "F": Quantity(
+        "Driving forces",
+        recursion="inverse_dynamics",
+        program="inverse_dynamics",
+        meaning="The joint forces F that the accelerations need",
+    ),
+    "ddq": Quantity(
+        "Accelerations",
+        recursion="forward_dynamics",
+        program="forward_dynamics",
+        meaning="The accelerations that the joint forces F cause",
+    ),
+    "M": Quantity("Mass matrix", times=2, recursion="mass_matrix", program="mass_matrix", meaning="The mass matrix M"),
+    "C": Quantity("Coriolis and centrifugal matrix", of=(0, 1), times=1),
+    "h": Quantity(
+        "Coriolis and centrifugal forces",
+        of=(0, 1),
+        recursion="bias",
+        program="bias_forces",
+        meaning="The velocity products h, without gravity and force elements",
+    ),
+    # "f" alone would be taken for the size of Coulomb friction.
+    "friction": Quantity("Friction forces", symbol="F_fric", of=(0, 1)),
+    "springs": Quantity("Springs", symbol="F_spring"),
+    "g": Quantity(
+        "Gravity forces",
+        recursion="gravity",
+        program="gravity_forces",
+        meaning="The joint forces g that hold against gravity",
+    ),
+    "Y": Quantity(
+        "Regressor",
+        recursion="regressor",
+        program="inverse_dynamics",
+        meaning="The regressor Y, by which F is linear in the inertial parameters",
+    ),
+    "kinetic_energy": Quantity("Kinetic energy", symbol="T"),
+    "potential_energy": Quantity("Potential energy", symbol="U"),
+    "lagrangian": Quantity("Lagrangian", symbol="L"),
+}
+#: The terms of the equation of motion F + d = M q̈ + h + friction + springs + g, in this order; C q̇ may stand for h.
+MOTION = ("M", "h", "C", "friction", "springs", "g")
+#: The parts of the equation as they are printed, and those that are printed on request.
+PARTS = ("M", "h", "g", "friction", "springs")
+MORE = ("C", "kinetic_energy", "potential_energy", "lagrangian")
+#: All parts by their length, so that an interruption of the writing leaves the short ones.
+SHORTEST_FIRST = ("friction", "springs", "potential_energy", "g", "M", "kinetic_energy", "lagrangian", "h", "C")
+#: The letter of each recursive form's results.
+RECURSIONS = {row.recursion: letter for letter, row in QUANTITIES.items() if row.recursion}
+
+
+_GREEK_NAMES = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi "
+    "psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"
+)
+GREEK = dict(zip(_GREEK_NAMES.split(), "αβγδεζηθικλμνξοπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", strict=True))
+_LETTERS = {letter: name for name, letter in GREEK.items()} | {"ϑ": "theta", "ϕ": "phi", "ϵ": "epsilon", "ς": "sigma"}
+_GREEK_FIRST = re.compile(rf"({'|'.join(sorted(GREEK, key=len, reverse=True))})(?=[\d_]|$)_*(.*)", re.DOTALL)
+# One letter, and after it what reads as a subscript: digits (also 1_10, and 2b), a second letter (lg2), axes (Ixx1), or
+# what follows "_".
+_LETTER_FIRST = re.compile(r"([^\W\d_])(?:_+(.+)|([xyz]{0,3}\d*)|([^\W\d_]?\d*)|(\d+(?:_\d+)+|\d+[a-z]))", re.DOTALL)
+_WORD = re.compile(r"(.*?[^\d_])_*(\d*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A name as a mathematician writes it: a stem (one letter, or a whole word) and a subscript."""
+
+    stem: str
+    subscript: str = ""
+
+    @property
+    def word(self) -> bool:
+        """Whether the stem is a word rather than one letter."""
+        return len(self.stem) != 1
+
+
+def split(name: str) -> Split:
+    """theta1 → θ, 1; lg2 → l, g2; Ixx1 → I, xx1; M1_10 → M, "1,10"; crank_length2 → crank_length, 2."""
+    if match := _GREEK_FIRST.fullmatch(name):
+        return Split(GREEK[match[1]], match[2])
+    if match := _LETTER_FIRST.fullmatch(name):
+        return Split(match[1], match[2] or match[3] or match[4] or (match[5] or "").replace("_", ","))
+    if match := _WORD.fullmatch(name):
+        return Split(match[1], match[2])
+    return Split(name)
+
+
+def letter(block: Block) -> Split:
+    """A block's letter with its subscript."""
+    row = QUANTITIES.get(block.name)
+    return split(row.symbol if row and row.symbol else block.name)
+
+
+def entry_letter(block: Block, place: str) -> Split:
+    """The letter of one entry of a block, with its place in the subscript: M, 12."""
+    whole = letter(block)
+    return Split(whole.stem, f"{whole.subscript},{place}" if whole.subscript else place)
+
+
+def greek_name(letter: str) -> str | None:
+    """theta for θ; None for what is no Greek letter."""
+    return _LETTERS.get(letter)
+
+
+def folded(text: str) -> str:
+    """The text in ASCII: Greek letters by name, other letters without accents, the rest by code point."""
+    parts = []
+    for letter in text:
+        if letter.isascii():
+            parts.append(letter)
+        elif letter in _LETTERS:
+            parts.append(_LETTERS[letter])
+        else:
+            plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+            parts.append(plain or f"u{ord(letter):x}")
+    return "".join(parts)
+
+
+def python_identifier(name: str, taken: Iterable[str]) -> str:
+    """`name` as an identifier of Python, none of `taken`; letters stay what they are where Python allows them."""
+    word = unicodedata.normalize("NFKC", name)
+    if not word.isidentifier():
+        word = re.sub(r"\W", "_", folded(name), flags=re.ASCII)
+        word = re.sub(r"__+", "_", word).strip("_") or "x"
+        word = f"x{word}" if word[0].isdigit() else word
+    # A leading underscore is kept for the functions that a module brings along.
+    word = word.lstrip("_") or "x"
+    word = f"x{word}" if not word.isidentifier() else word
+    return _free(f"{word}_" if keyword.iskeyword(word) else word, taken)
+
+
+def ascii_identifier(name: str, taken: Iterable[str]) -> str:
+    """`name` as an identifier of C, none of `taken`."""
+    return c_identifier(folded(name), taken)
+
+
+def _free(word: str, taken: Iterable[str]) -> str:
+    used = taken if isinstance(taken, Set) else set(taken)
+    if word not in used:
+        return word
+    if f"{word}_" not in used:
+        return f"{word}_"
+    number = 2
+    while f"{word}_n{number}" in used:
+        number += 1
+    return f"{word}_n{number}"
 
 
 @dataclass(frozen=True)

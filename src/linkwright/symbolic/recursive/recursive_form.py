@@ -16,21 +16,21 @@ from linkwright.dynamics.functions import Request
 from linkwright.dynamics.programs import Maker
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.description import Description
-from linkwright.symbolic.equation_quantities import QUANTITIES, RECURSIONS
 from linkwright.symbolic.formulas.formula import Role, Symbol
 from linkwright.symbolic.printing.code import Operations, counted
+from linkwright.symbolic.printing.sheet import QUANTITIES, RECURSIONS
 from linkwright.symbolic.recursive.named_steps import Steps, steps
-from linkwright.symbolic.recursive.recursive_code import c, python
-from linkwright.symbolic.recursive.recursive_text import (
+from linkwright.symbolic.recursive.recorded_forms import RegroupedTree, regressor
+from linkwright.symbolic.recursive.recursive_printing import (
+    c,
     html_listing,
     latex_listing,
     listing,
     markdown_listing,
     plain_listing,
+    python,
     to_sympy,
 )
-from linkwright.symbolic.recursive.regrouped_tree import RegroupedTree
-from linkwright.symbolic.recursive.tape_regressor import regressor
 from linkwright.tape.block import Block, finish
 from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.running import straightened

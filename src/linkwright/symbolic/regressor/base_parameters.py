@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.base.locks import cached_property
 from linkwright.symbolic.formulas.exact import times
 from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, Term, evaluate, number
-from linkwright.symbolic.printing.notebook_formulas import html_formulas
+from linkwright.symbolic.printing.mathml import html_formulas
 from linkwright.symbolic.regressor.column_relations import relations
 from linkwright.symbolic.regressor.polynomial_regressor import Regressor, Writer
 

@@ -29,7 +29,7 @@ from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import Description
-from linkwright.model.force_laws import FRICTION_SPEED
+from linkwright.model.quantities import FRICTION_SPEED
 from linkwright.symbolic.derivation.elementary_links import NONE, Link, Model
 from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, carried
 from linkwright.symbolic.derivation.model_reading import model_of

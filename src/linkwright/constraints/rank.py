@@ -1,0 +1,341 @@
+"""Rank of the constraint equations at a state: degrees of freedom, redundant equations, parts that follow from each
+other, and whether two states are on one branch.
+
+A driven crank is known by itself, then a coupler and rocker together that it moves, and so on; what is left in the end
+are larger loops, or bodies with freedom. J is block triangular in this order.
+
+Where J has as many independent rows as columns, det J keeps its sign along a branch and changes it where two branches
+cross. With redundant equations det(J₀ᵀJ₁) tells the same of two states near each other (by Cauchy and Binet it is the
+sum of the products of all such determinants), with freedom left det(J₀W⁻¹J₁ᵀ). A step that looks smooth but has the
+wrong sign went from one branch to another. Each stage of a mechanism is compared by itself: equal loops that meet
+their crossings at the same time would otherwise hide each other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwright.base.arguments import first_few
+from linkwright.base.arrays import Floats
+from linkwright.base.locks import cached_property
+from linkwright.constraints.constraint_programs import Layout
+from linkwright.constraints.diagnosis import repeated_drivers
+from linkwright.constraints.kinematic_programs import Programs
+from linkwright.model.description import GROUND
+
+#: Up to so many entries of J the rank is found on the dense matrix, in the order of the file.
+DENSE = 400_000
+#: A row counts as dependent when less than this part of it is independent of those before.
+DEPENDENT = 1e-8
+
+
+@dataclass(frozen=True)
+class FreedomReport:
+    """What the constraints leave free at a state."""
+
+    coordinates: int  # six for every moving body
+    equations: int
+    rank: int
+    redundant: tuple[str, ...]  # "joint 'b': meeting along h"
+    moving: tuple[str, ...]  # bodies that the freedom moves
+    driven: int = 0  # how many of the drivers' equations are independent of the others
+    repeated: tuple[tuple[str, ...], ...] = ()  # each a driver that is redundant, and the drivers that it repeats
+
+    @property
+    def left(self) -> int:
+        """Degrees of freedom that the drivers leave."""
+        return self.coordinates - self.rank
+
+    def sentences(self) -> list[str]:
+        """What a person should know of it, a line each; nothing if all is as it should be."""
+        sentences = []
+        if self.left:
+            what = "1 degree of freedom is" if self.left == 1 else f"{self.left} degrees of freedom are"
+            verb = "moves" if self.left == 1 else "move"
+            sentences.append(f"{what} left" + (f", and {verb} {first_few(self.moving, 6)}" if self.moving else ""))
+        for driver, *others in self.repeated:
+            if others:
+                names = first_few([repr(name) for name in others], 3)
+                sentences.append(f"drivers {driver!r} and {names} drive the same degree of freedom; remove one of them")
+            else:
+                sentences.append(f"driver {driver!r} drives what the constraints hold already; remove it")
+        if self.redundant:
+            what = "equation is" if len(self.redundant) == 1 else "equations are"
+            some = first_few(self.redundant, 3)
+            sentences.append(f"{len(self.redundant)} {what} redundant, such as {some}; the choice is not unique")
+        return sentences
+
+
+def freedom(
+    programs: Programs, q: Floats, angles: Floats, t: float, pivots: Floats, *, quick: bool = False
+) -> FreedomReport:
+    """The rank at an assembled state; the choice of redundant equations is not unique: the later ones are named.
+
+    `quick` leaves out, for a large mechanism, which bodies the freedom moves.
+    """
+    layout = programs.layout
+    e = layout.equations
+    _, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
+    if e.count * 6 * e.nb <= DENSE:
+        j = layout.dense(jacobian)
+        j = j * e.units.reshape(-1)
+        basis, dependent = independent_rows(j, max(DEPENDENT, np.sqrt(10.0 * programs.tolerance)))
+        rank = len(basis)
+        free = np.eye(6 * e.nb) - basis.T @ basis
+    else:
+        dependent = np.flatnonzero(pivots <= programs.tolerance).tolist()
+        rank = e.count - len(dependent)
+        known = quick or rank == 6 * e.nb
+        free = np.zeros((6 * e.nb, 0)) if known else _random_freedom(programs, q, angles, t)
+    equations = [e.equation(row) for row in dependent]
+    equations.sort(key=lambda pair: pair[0].group != "driver")
+    redundant = [f"{constraint}: {about}" for constraint, about in equations]
+    moving: tuple[str, ...] = ()
+    if rank < 6 * e.nb:
+        sizes = np.abs(free).reshape(e.nb, 6, free.shape[1]).max(axis=(1, 2), initial=0.0)
+        names = e.description.body_names
+        moving = tuple(names[int(k)] for k in np.flatnonzero(sizes > 1e-6))
+    gone = set(dependent)
+    driven = sum(int(e.first[k]) not in gone for k in e.drivers)
+    doubled = [k for k in e.drivers if int(e.first[k]) in gone]
+    repeated = repeated_drivers(programs, q, angles, t, doubled) if doubled else ()
+    return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving, driven, repeated)
+
+
+def independent_rows(j: Floats, tolerance: float) -> tuple[Floats, list[int]]:
+    """An orthonormal basis of the rows (twice orthogonalised), and the rows that those before them span."""
+    room = np.empty((min(j.shape), j.shape[1]))
+    rank = 0
+    dependent: list[int] = []
+    for k, row in enumerate(j):
+        basis = room[:rank]
+        size = sqrt(row @ row)
+        apart = row - basis.T @ (basis @ row)
+        apart = apart - basis.T @ (basis @ apart)
+        left = sqrt(apart @ apart)
+        if size == 0.0 or left <= tolerance * size or rank == j.shape[1]:
+            dependent.append(k)
+        else:
+            room[rank] = apart / left
+            rank += 1
+    return room[:rank], dependent
+
+
+def _random_freedom(programs: Programs, q: Floats, angles: Floats, t: float) -> Floats:
+    """A few random motions with all parts that the constraints forbid taken away."""
+    e = programs.layout.equations
+    lengths = 1.0 / e.units
+    rng = np.random.default_rng(0)
+    motions = []
+    for _ in range(3):
+        motion = rng.normal(size=(e.nb, 6)) / lengths
+        for _ in range(2):  # the second time takes away what rounding left
+            motion = programs.allowed(q, angles, np.array([t]), motion)
+        motions.append((motion * lengths).reshape(-1))
+    return np.stack(motions, axis=1)
+
+
+#: The most bodies that are tried together, and the most groups tried around one body.
+TOGETHER, GROUPS = 4, 200
+#: The smallest singular value, of rows of length 1, at which a group counts as determined.
+DETERMINED = 1e-6
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Bodies, with the constraints between them and bodies of stages before."""
+
+    constraints: tuple[int, ...]
+    bodies: tuple[int, ...]
+    determined: bool
+
+
+def unit_rows(j: Floats) -> Floats:
+    """J with rows of length 1, or 0."""
+    lengths = np.linalg.norm(j, axis=1, keepdims=True)
+    return np.asarray(j / np.where(lengths > 0.0, lengths, 1.0))
+
+
+class Stages:
+    """Finds the stages at a state, given by its J as stored."""
+
+    def __init__(self, layout: Layout, stored: Floats) -> None:
+        self.layout, self.e, self.stored = layout, layout.equations, stored
+        self.moving = [tuple({b for b in c.bodies if b != GROUND}) for c in self.e.constraints]
+        self.on_body: list[list[int]] = [[] for _ in range(self.e.nb)]
+        for k, bodies in enumerate(self.moving):
+            for b in bodies:
+                self.on_body[b].append(k)
+        self.open = set(range(self.e.nb))
+
+    def found(self) -> list[Stage]:
+        stages: list[Stage] = []
+        # From the drivers outward, so that few groups are tried in vain.
+        driven = {b for k in self.e.drivers for b in self.moving[k]}
+        waiting = deque(sorted(self.open, key=lambda b: (b not in driven, b)))
+        while waiting:
+            body = waiting.popleft()
+            if body not in self.open:
+                continue
+            for group in self._groups(body):
+                constraints = self._between(group)
+                if self._determines(constraints, group):
+                    stages.append(Stage(constraints, group, True))
+                    self.open -= set(group)
+                    waiting.extendleft(n for b in group for n in self._around(b))
+                    break
+        return stages + [Stage(self._between(group), group, False) for group in self._left()]
+
+    def _around(self, body: int) -> list[int]:
+        """The bodies that are not known yet and share a constraint with one."""
+        return sorted({b for k in self.on_body[body] for b in self.moving[k]} & self.open - {body})
+
+    def _groups(self, body: int) -> Iterator[tuple[int, ...]]:
+        """Connected groups with a body, small ones first."""
+        groups: list[tuple[int, ...]] = [(body,)]
+        tried = {frozenset(groups[0])}
+        for group in groups:  # grows while it is gone through
+            yield group
+            if len(group) == TOGETHER:
+                continue
+            for b in sorted({n for x in group for n in self._around(x)} - set(group)):
+                larger = (*group, b)
+                if frozenset(larger) not in tried and len(tried) < GROUPS:
+                    tried.add(frozenset(larger))
+                    groups.append(larger)
+
+    def _between(self, group: tuple[int, ...]) -> tuple[int, ...]:
+        """The constraints of a group whose other bodies are known."""
+        inside = set(group)
+        touching = sorted({k for b in group for k in self.on_body[b]})
+        return tuple(k for k in touching if all(b in inside or b not in self.open for b in self.moving[k]))
+
+    def _determines(self, constraints: tuple[int, ...], group: tuple[int, ...]) -> bool:
+        if sum(self.e.constraints[k].form.size for k in constraints) < 6 * len(group):
+            return False
+        j = unit_rows(self.block(constraints, group))
+        j = j[np.any(j != 0.0, axis=1)]
+        return len(j) >= j.shape[1] and float(np.linalg.svd(j, compute_uv=False)[-1]) > DETERMINED
+
+    def block(self, constraints: tuple[int, ...], group: tuple[int, ...]) -> Floats:
+        """The rows of constraints and columns of bodies of J, turns as parts of the bodies' sizes."""
+        rows = []
+        for k in constraints:
+            m, parts = self.e.constraints[k].form.size, self.layout.part_at[k]
+            row = np.zeros((m, 6 * len(group)))
+            for n, b in enumerate(group):
+                if b in parts:
+                    part = self.stored[parts[b] : parts[b] + 6 * m].reshape(m, 6)
+                    row[:, 6 * n : 6 * n + 3] = part[:, :3]
+                    row[:, 6 * n + 3 : 6 * n + 6] = part[:, 3:] / self.e.sizes[b]
+            rows.append(row)
+        return np.concatenate(rows) if rows else np.zeros((0, 6 * len(group)))
+
+    def _left(self) -> list[tuple[int, ...]]:
+        """What is not determined, by what hangs together."""
+        groups = []
+        left = set(self.open)
+        while left:
+            group = [min(left)]
+            left.discard(group[0])
+            for b in group:  # grows while it is gone through
+                more = [n for n in self._around(b) if n in left]
+                group += more
+                left -= set(more)
+            groups.append(tuple(sorted(group)))
+        return groups
+
+
+Ints = NDArray[np.int64]
+#: Stages with more columns of J than this are not compared: there the smoothness of steps alone tells.
+LARGEST = 300
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Stages of equal shape: where the entries of J stand in its store, and what makes lengths of them."""
+
+    gather: Ints  # (parts, rows, columns); the place behind the store's end is 0
+    scale: Floats  # (parts, rows, columns): the arms of equations times the square root of W⁻¹
+    rows: bool  # more columns than independent rows: the products are of rows
+
+
+class Branch:
+    """Compares states, each with the one before it."""
+
+    def __init__(self, programs: Programs, q: Floats, angles: Floats, t: float) -> None:
+        self._programs, self._start = programs, (q, angles, np.array([t]))
+
+    @cached_property
+    def parts(self) -> list[Parts]:
+        """Found when first needed: many motions never come near a crossing."""
+        layout = self._programs.layout
+        e = layout.equations
+        stored = self._programs.evaluate(*self._start, np.zeros((e.nb, 6)))[1]
+        stages = Stages(layout, stored)
+        shapes: dict[tuple[int, int, bool], list[tuple[Ints, Floats]]] = {}
+        for stage in stages.found():
+            bodies, free = list(stage.bodies), False
+            if 6 * len(bodies) > LARGEST:
+                continue
+            rows = [row for c in stage.constraints for row in range(int(e.first[c]), int(e.first[c + 1]))]
+            if not stage.determined:
+                block = stages.block(stage.constraints, stage.bodies)
+                dependent = set(independent_rows(block, np.sqrt(self._programs.tolerance))[1])
+                free = len(rows) - len(dependent) < 6 * len(bodies)
+                if free:
+                    rows = [row for k, row in enumerate(rows) if k not in dependent]
+            if not rows:
+                continue
+            number, place = {body: k for k, body in enumerate(bodies)}, {row: k for k, row in enumerate(rows)}
+            gather = np.full((len(rows), 6 * len(bodies)), layout.jacobian_size, np.int64)
+            for c in stage.constraints:
+                for body, at in layout.part_at[c].items():
+                    for k in range(e.constraints[c].form.size):
+                        row = place.get(int(e.first[c]) + k)
+                        if row is not None and body in number:
+                            first = 6 * number[body]
+                            gather[row, first : first + 6] = np.arange(at + 6 * k, at + 6 * k + 6)
+            scale = np.ones((len(bodies), 6))
+            scale[:, 3:] /= e.sizes[bodies][:, None]
+            whole = e.arms(e.size)[rows][:, None] * scale.reshape(-1)
+            shapes.setdefault((*gather.shape, free), []).append((gather, whole))
+        return [
+            Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group]), free)
+            for (_, _, free), group in shapes.items()
+        ]
+
+    def same(self, q: Floats, angles: Floats, times: Floats) -> NDArray[np.bool_]:
+        """For states (n, ...) one after another, whether each but the first is on the branch of the one before it."""
+        if not self.parts:
+            return np.ones(len(q) - 1, bool)
+        still = np.zeros((q.shape[1], 6))
+        stored = self._programs.evaluate(q, angles, np.asarray(times)[:, None], still)[1]
+        return self.connects(stored[:-1], stored[1:])
+
+    def connects(self, before: Floats, after: Floats) -> NDArray[np.bool_]:
+        """For what is stored of J at both ends of steps (n, ...), whether they are on one branch."""
+        same = np.ones(len(before), bool)
+        ends = [np.concatenate([x, np.zeros((len(x), 1))], axis=1) for x in (before, after)]
+        for part in self.parts:
+            same &= agree(part, *ends).all(axis=1)
+        return same
+
+
+def agree(part: Parts, before: Floats, after: Floats) -> NDArray[np.bool_]:
+    """For every step and every part of equal shape, whether the determinants have one sign.
+
+    The rows are what is stored of J at both ends of the steps, and 0 behind it.
+    """
+    _, m, n = part.gather.shape
+    first, second = before[:, part.gather] * part.scale, after[:, part.gather] * part.scale
+    if m == n:  # the sign of a product is the product of the signs, and better known
+        return np.asarray(np.linalg.slogdet(first)[0] * np.linalg.slogdet(second)[0] >= 0.0)
+    product = first @ second.transpose(0, 1, 3, 2) if part.rows else first.transpose(0, 1, 3, 2) @ second
+    return np.asarray(np.linalg.slogdet(product)[0] >= 0.0)

@@ -1,0 +1,265 @@
+"""What a mechanism is (sizes, bodies, joints, loops, frames, parameters), and how it answers: from a method's
+request to arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from linkwright.base.arguments import real_array
+from linkwright.base.arrays import Floats
+from linkwright.base.locks import cached_property
+from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
+from linkwright.dynamics.programs import Kernels, Maker
+from linkwright.errors import AssemblyError, ModelError, NameNotFound
+from linkwright.kernels.callpath import shortcut
+from linkwright.model.description import Description
+from linkwright.model.tree import Tree
+from linkwright.model.views import Body, DofReport, Joint, View, body_table, joint_table
+from linkwright.tape.program import Program
+from linkwright.tape.scalar import has_scalars
+
+
+class Described:
+    """A description with its questions that need no program; `programs` is the program factory of the mechanism."""
+
+    def __init__(self, maker: Maker) -> None:
+        self.description, self.programs = maker.description, maker
+
+    # -- what it is -----------------------------------------------------------------------------------
+    @property
+    def name(self) -> str:
+        """What the file or the builder calls it."""
+        return self.description.name
+
+    @property
+    def nq(self) -> int:
+        """Coordinates of the spanning tree."""
+        return self.programs.tree.coordinates.nq
+
+    @property
+    def nv(self) -> int:
+        """Rates of the spanning tree."""
+        return self.programs.tree.coordinates.nv
+
+    @property
+    def nb(self) -> int:
+        """Moving bodies."""
+        return self.description.nb
+
+    @property
+    def gravity(self) -> Floats:
+        """The acceleration of gravity, in ground axes."""
+        return self.description.gravity.copy()
+
+    @property
+    def bodies(self) -> View[Body]:
+        """The moving bodies, parents before children: body k is carried by joint k."""
+        return View(self.nb, self._body, self._body_position, body_table)
+
+    @property
+    def joints(self) -> View[Joint]:
+        """The joints of the spanning tree, in the order of their coordinates."""
+        return View(self.nb, self._joint, self._joint_position, joint_table)
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """The joints that close loops."""
+        return tuple(self.description.joint_names[j] for j in self.programs.topology.loops)
+
+    @property
+    def closed(self) -> bool:
+        """Whether loops, rods, point constraints or drivers constrain the spanning tree's coordinates."""
+        return self.programs.closed
+
+    @cached_property
+    def constraints(self) -> tuple[str, ...]:
+        """The equations that constrain the spanning tree's coordinates, in the order of `constraint_forces`."""
+        return tuple(f"{constraint}: {about}" for constraint, about in self.programs.constraint_rows)
+
+    @property
+    def tree(self) -> Tree:
+        """The spanning tree in numbers."""
+        return self.programs.tree
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """The names that `pose`, `jacobian` and `twist` take: bodies, further frames, ground."""
+        d = self.description
+        return (*d.body_names, *d.frames.names, d.ground_name)
+
+    @property
+    def actuated(self) -> NDArray[np.bool_]:
+        """For every rate, whether it has an actuator; one that joints share, whether any of them has."""
+        x, t, d = self.programs.tree.coordinates, self.programs.topology, self.description
+        mask = np.zeros(x.nv, bool)
+        for i, j in enumerate(t.joint.tolist()):
+            if j not in d.passive:
+                mask[x.v_at[i] : x.v_at[i] + d.kind_of(j).nv] = True
+        return mask
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The named numbers that `with_parameters` changes and `free=` leaves open."""
+        return dict(self.description.parameters)
+
+    def dof(self) -> DofReport:
+        """Coordinates and degrees of freedom.
+
+        With loops, rods, point constraints or drivers they are by the rank of the constraint equations, for which the
+        mechanism is assembled, and else by count. Of a mechanism that cannot be assembled, `problem` says why.
+        """
+        d, t, x = self.description, self.programs.topology, self.programs.tree.coordinates
+        equations = sum(6 - d.kind_of(j).nv for j in t.loops)
+        counted = DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
+        if not (t.loops or d.ties or d.drivers):
+            return counted
+        from linkwright.constraints.kinematics import freedom_of
+
+        try:
+            placed = self._placed(0.0 if d.system is None else d.system.start)
+        except ModelError as error:
+            return replace(counted, problem=str(error))
+        try:
+            report = freedom_of(placed)
+        except AssemblyError as error:
+            return replace(counted, problem=str(error))
+        return replace(counted, rank=report.rank, drivers=report.driven, left=report.left, redundant=report.redundant)
+
+    def _placed(self, t: float) -> Description:
+        """The description with its bodies where the initial conditions have them."""
+        return self.description
+
+    def singular(self, q: ArrayLike, *, t: float = 0.0) -> list[tuple[str, str]]:
+        """The constraints that depend on each other at q and not around it, each with a direction in words.
+
+        ("joint 'C'", "meeting along f"); nothing where the position is regular.
+        """
+        from linkwright.constraints.singular import singular
+
+        return singular(self.description, real_array("q", q), t) if self.programs.closed else []
+
+    def _body_position(self, name: str) -> int:
+        return int(self.programs.topology.position[self.description.body_names.position("body", name)])
+
+    def _joint_position(self, name: str) -> int:
+        j = self.description.joint_names.position("joint", name)
+        positions = np.flatnonzero(self.programs.topology.joint == j)
+        if not len(positions):
+            raise NameNotFound("tree joint", name, [joint.name for joint in self.joints[:2000]])
+        return int(positions[0])
+
+    def _body(self, i: int) -> Body:
+        d, t = self.description, self.programs.topology
+        b = int(t.body[i])
+        up = int(t.parent[i])
+        parent = d.body_name(int(t.body[up]) if up >= 0 else -1)
+        joint = d.joint_names[int(t.joint[i])]
+        return Body(d.body_names[b], float(d.mass[b]), d.com[b].copy(), d.inertia[b].copy(), parent, joint)
+
+    def _joint(self, i: int) -> Joint:
+        d, t, x = self.description, self.programs.topology, self.programs.tree.coordinates
+        j = int(t.joint[i])
+        kind = d.kind_of(j)
+        q, v = int(x.q_at[i]), int(x.v_at[i])
+        leader = next((d.joint_names[m.leader] for m in d.mimics if m.follower == j), None)
+        return Joint(
+            d.joint_names[j],
+            kind.name,
+            slice(q, q + kind.nq),
+            slice(v, v + kind.nv),
+            d.body_name(int(d.parent[j])),
+            d.body_name(int(d.child[j])),
+            float(d.lower[j]),
+            float(d.upper[j]),
+            float(d.velocity_limit[j]),
+            float(d.effort_limit[j]),
+            leader,
+            bool(x.follows[i]),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Mechanism {self.name!r}: {self.nb} bodies, nq = {self.nq}, nv = {self.nv}>"
+
+    def _repr_html_(self) -> str:
+        from linkwright.viewer.notebook import mechanism  # for its weight: drawings are for notebooks alone
+
+        return mechanism(self)
+
+
+_LONG = 1_000_000  # operations from which the way to a kernel does not count, and threads may share its work
+
+
+#: The requests of plain calls, which have a native shortcut.
+_PLAIN = {name: Request(name) for name, function in FUNCTIONS.items() if function.plain}
+
+
+class Answering(Described):
+    """A described mechanism with the kernels of its programs: what every method of `Mechanism` calls."""
+
+    def __init__(self, maker: Maker) -> None:
+        super().__init__(maker)
+        self.kernels = Kernels(maker)
+        self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
+
+    def program(
+        self,
+        function: FunctionName,
+        *,
+        method: ForwardMethod | None = None,
+        wrenches: bool = False,
+        frame: str = "",
+        reference: Reference | Literal[""] = "",
+        free: Sequence[str] = (),
+        form: ProgramForm | Literal[""] = "",
+    ) -> Program:
+        """The tape behind a method; parameters in `free` become the entries of a last input p.
+
+        `form` is "unrolled" or "rolled" (a loop over links), by default what suits the number of links.
+        """
+        if function not in FUNCTIONS:
+            raise NameNotFound("function", function, list(FUNCTIONS))
+        if "reference" in FUNCTIONS[function].options:
+            reference = reference or "body"
+        request = Request(function, method or "", wrenches, frame, reference, tuple(free), form)
+        return self.kernels.program(request)
+
+    def _array(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Floats:
+        """The answer of a request with one output."""
+        answer: Floats = self._answer(request, *arrays, t=t, out=out)
+        return answer
+
+    def _three(self, request: Request, *arrays: Any, t: Any) -> tuple[Floats, Floats, Floats]:
+        """The answer of a request with three outputs."""
+        first, second, third = self._answer(request, *arrays, t=t)
+        return first, second, third
+
+    def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
+        """Run the program of a request; after the first plain call of one state, take the short way."""
+        answer = self.kernels.evaluate(request, *arrays, t=t, out=out)
+        if isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1 and not self.programs.timed(request):
+            self._shorten(request, arrays)
+        return answer
+
+    def _shorten(self, request: Request, arrays: Sequence[Any]) -> None:
+        """Make later calls of the method for one state native, where its program allows that."""
+        name, method = request.function, request.method
+        plain = request == _PLAIN.get(name) and name not in self.__dict__
+        by_method = bool(method) and method not in self._quick and request == Request("forward_dynamics", method)
+        if not (plain or by_method) or has_scalars(*arrays):
+            return
+        kernel = self.kernels.kernel(request)
+        if by_method and kernel.signature.work < _LONG:
+            quick = shortcut(kernel, partial(type(self)._array, self, request), name)
+            if quick is not None:
+                self._quick[method] = quick
+        if plain:
+            quick = shortcut(kernel, partial(getattr(type(self), name), self), name)
+            if quick is not None:
+                self.__dict__[name] = quick

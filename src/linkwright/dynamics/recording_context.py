@@ -1,0 +1,328 @@
+"""A request being recorded: its inputs by name, traversals over them, and the forces of joints, elements and gears.
+
+A gear exerts f on the coordinate of its follower and −ratio · f on that of its leader, so that it has no power:
+f (q̇_follower − ratio · q̇_leader) = 0. The follower's own equation, Sᵀ F + armature · a = f + laws − Σ ratio · f of the
+gears that it leads, determines f from the end of a gear train on.
+
+Recorders ask a `Context`, and do not know whether links are laid out one by one (`Question`) or rolled into a loop
+(`RolledQuestion`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from linkwright.base.locks import cached_property
+from linkwright.dynamics.body_quantities import GROUND_POSE, poses, twists
+from linkwright.dynamics.closed.loop_constraints import Pair, joint_pair, loop_link
+from linkwright.dynamics.functions import Request
+from linkwright.dynamics.requests import RequestRules
+from linkwright.dynamics.traversals.rolled import Rolled
+from linkwright.dynamics.traversals.sheets import RolledSheet, Sheet, UnrolledSheet
+from linkwright.dynamics.traversals.traversal import State, Traversal, Unrolled, add_to
+from linkwright.model.element_steps import (
+    BodyFrame,
+    Evaluate,
+    Laws,
+    LoopCoordinate,
+    actions,
+    loop_coordinate,
+    measuring,
+)
+from linkwright.model.elements import Initial, JointForce, PointForce, laws_of
+from linkwright.model.quantities import Quantity, quantities
+from linkwright.spatial.algebra import Array, point_velocity, wrench_at
+from linkwright.tape.build import ProgramBuilder, Ref
+
+Rate = tuple[int, int]  # a joint, and the index of one of its rates
+
+
+@dataclass(frozen=True)
+class LinkFrame(BodyFrame):
+    """A frame on a link, whose twist and wrenches are at the link frame in its axes."""
+
+    @property
+    def velocity(self) -> Array:
+        return self.r @ point_velocity(self.w[:3], self.w[3:], self.p)
+
+    def wrench(self, force: Array, moment: Array) -> Array:
+        return wrench_at(self.r.T @ force, self.r.T @ moment, self.p)
+
+
+class Elements:
+    """What force elements exert, and what the quantities of laws measure, at the state of a traversal.
+
+    `constants` are parameters and TIME by their names, `parameters` those that are recorded.
+    """
+
+    def __init__(self, traversal: Unrolled, constants: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+        self.traversal, self.constants, self.parameters = traversal, constants, parameters
+        self.tree, self.description = traversal.tree, traversal.tree.description
+
+    # -- laws ---------------------------------------------------------------------------------------------
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """What laws may use: parameters, TIME, and the quantities of the mechanism that they name."""
+        laws = [law for e in self.description.elements for law in laws_of(e)]
+        return {**self.constants, **self.measure(tuple(quantities(*laws)))}
+
+    def _evaluate(self, laws: Laws) -> Evaluate:
+        return lambda more: [law.evaluate({**self.names, **more}) for law in laws]
+
+    # -- joints -------------------------------------------------------------------------------------------
+    @cached_property
+    def tree_laws(self) -> dict[Rate, Any]:
+        """The sum of the laws on each rate of a tree joint, by its position; a follower's are on its own rate."""
+        links, positions = self.traversal.links, self.tree.joint_positions
+        total: dict[Rate, Any] = {}
+        for element in self.description.elements:
+            if isinstance(element, JointForce) and element.joint in positions:
+                i, k = positions[element.joint], element.index
+                law = self._evaluate((element.law,))({"q": links[i].q[k], "v": links[i].v[k]})[0]
+                add_to(total, (i, k), law)
+        return total
+
+    @property
+    def joint_forces(self) -> Array | None:
+        """The generalised forces (nv) of the laws of tree joints, or None without any."""
+        x = self.tree.coordinates
+        total: list[Any] = [0.0] * x.nv
+        for (i, k), law in self.tree_laws.items():
+            at = int(x.v_at[i]) + k
+            total[at] = total[at] + law * float(x.ratio[i])
+        return np.array(total) if self.tree_laws else None
+
+    @property
+    def loop_laws(self) -> dict[Rate, Any]:
+        """The sum of the laws on each rate of a joint that closes a loop, by the joint's number."""
+        total: dict[Rate, Any] = {}
+        for joint, element, coordinate, _ in self._on_loops():
+            add_to(total, (joint, element.index), coordinate.force(self._evaluate((element.law,))))
+        return total
+
+    def loop_wrenches(self) -> Iterator[tuple[int, Array]]:
+        """The wrenches on links of forces on joints that close loops, T law on the child and −T law on the parent."""
+        for _, element, coordinate, frames in self._on_loops():
+            wrench = coordinate.push * coordinate.force(self._evaluate((element.law,)))
+            for handle, push in ((frames.second, wrench), (frames.first, -wrench)):
+                if handle.position >= 0:
+                    yield handle.position, handle.inward(push)
+
+    def _on_loops(self) -> Iterator[tuple[int, JointForce, LoopCoordinate, Pair]]:
+        numbers = {self.description.joint_names[j]: j for j in self.tree.topology.loops}
+        for element in self.description.elements if numbers else ():
+            if isinstance(element, JointForce) and element.joint in numbers:
+                joint = numbers[element.joint]
+                yield joint, element, *self._loop_coordinate(joint, element.index)
+
+    def _loop_coordinate(self, joint: int, index: int) -> tuple[LoopCoordinate, Pair]:
+        """A coordinate of a joint that closes a loop, and the joint's frames; an angle is between −π and π."""
+        traversal = self._moving
+        link, frames = loop_link(traversal, joint, self.parameters), joint_pair(traversal, joint, self.parameters)
+        return loop_coordinate(link.kind, link.pitch, index, frames.r, frames.p, frames.w), frames
+
+    # -- bodies -------------------------------------------------------------------------------------------
+    @cached_property
+    def _moving(self) -> Unrolled:
+        """The links with their poses and twists."""
+        self.traversal.outward(poses, GROUND_POSE)
+        self.traversal.outward(twists, {"w": np.zeros(6)})
+        return self.traversal
+
+    def _frame(self, name: str) -> tuple[int, LinkFrame]:
+        """A frame by name, with the position of its link."""
+        position, r, p = self.tree.place(name, self.parameters)
+        row: State = self._moving.rows[position] if position >= 0 else self._moving.ground
+        return position, LinkFrame(row["x"], row["r"], row["w"], p, r)
+
+    def link_wrenches(self) -> dict[int, Array]:
+        """The wrenches of point forces and applied wrenches on each link, at its frame in its axes."""
+        total: dict[int, Array] = {}
+        for action in actions(self.description.elements):
+            for laws, names in zip(action.laws, action.frames, strict=True):
+                positions, frames = zip(*map(self._frame, names), strict=True)
+                wrenches = action.step(self._evaluate(laws), *frames)
+                for position, wrench in zip(positions[: action.pushed], wrenches, strict=True):
+                    if position >= 0:
+                        add_to(total, position, wrench)
+        return total
+
+    # -- quantities ---------------------------------------------------------------------------------------
+    def measure(self, wanted: Sequence[Quantity]) -> dict[str, Any]:
+        """The values of quantities, by their keys; the angle of a joint that closes a loop is between −π and π."""
+        return {quantity.key: self._measured(quantity) for quantity in wanted}
+
+    def _measured(self, quantity: Quantity) -> Any:
+        if quantity.kind != "joint":
+            frames = [self._frame(name)[1] for name in quantity.of]
+            return measuring(quantity)(self._evaluate(()), *frames)[0][0]
+        name, index = quantity.of[0], quantity.index
+        if name in self.tree.joint_positions:
+            link = self.traversal.links[self.tree.joint_positions[name]]
+            return (link.v if quantity.rate else link.q)[index]
+        coordinate, _ = self._loop_coordinate(self.description.joint_names.position("joint", name), index)
+        return coordinate.rate if quantity.rate else coordinate.value
+
+    def initial_values(self, initial: Sequence[Initial]) -> tuple[Array, Array]:
+        """What initial conditions name, and how fast it changes; a rate that is named counts as both."""
+        wanted = [x.quantity for x in initial]
+        rates = [replace(x, rate=True) for x in wanted]
+        measured = self.measure((*wanted, *rates))
+        values, slopes = ([measured[x.key] for x in some] for some in (wanted, rates))
+        return np.array(values), np.array(slopes)
+
+    def force_values(self) -> Array:
+        """The forces of joint laws and of laws between points, in the order of the description."""
+        forces = []
+        for e in self.description.elements:
+            if isinstance(e, JointForce | PointForce):
+                measured = {name: self._measured(x) for name, x in _own_quantities(e).items() if name in e.law.names()}
+                forces.append(e.law.evaluate({**self.names, **measured}))
+        return np.array(forces)
+
+
+def _own_quantities(element: JointForce | PointForce) -> dict[str, Quantity]:
+    """The names that a law has for what its element acts on."""
+    if isinstance(element, JointForce):
+        rate = Quantity("joint", (element.joint,), element.index, True)
+        return {"v": rate, "q": replace(rate, rate=False)}
+    rate = Quantity("distance", (element.first, element.second), 0, True)
+    return {"dd": rate, "d": replace(rate, rate=False)}
+
+
+def gear_forces(traversal: Unrolled, laws: Mapping[tuple[int, int], Any]) -> list[Any]:
+    """f of each coupling, where `newton_euler.joint_forces` has been; `laws` are the force laws on rates of joints."""
+    leaders = {i: (leader, ratio) for i, leader, ratio in traversal.tree.couplings}
+    forces = {i: traversal.rows[i]["tau"][0] - laws.get((i, 0), 0.0) for i in leaders}
+
+    def place(i: int) -> int:
+        """How many gears of a train there are up to this follower's."""
+        count = 0
+        while i in leaders:
+            i, count = leaders[i][0], count + 1
+        return count
+
+    for i in sorted(leaders, key=place, reverse=True):
+        leader, ratio = leaders[i]
+        if leader in forces:
+            forces[leader] = forces[leader] + ratio * forces[i]
+    return list(forces.values())
+
+
+def without_gears(traversal: Unrolled, forces: list[Any]) -> list[Array]:
+    """The wrench of each joint on its link, at the link frame in its axes, without those of gears."""
+    wrenches = [row["f"] for row in traversal.rows]
+    for (follower, leader, ratio), force in zip(traversal.tree.couplings, forces, strict=True):
+        for i, share in ((follower, force), (leader, -ratio * force)):
+            link = traversal.links[i]
+            wrenches[i] = wrenches[i] - link.joint_wrench(traversal.rows[i]["terms"], np.array([share]))
+    return wrenches
+
+
+class Context(Protocol):
+    """What the recorder of a function asks, in both forms."""
+
+    maker: RequestRules
+    request: Request
+    gravity: Array
+    parameters: dict[str, Any]
+
+    def traversal(self, only: Sequence[int] | None = None, *, zero: Sequence[str] = (), **inputs: Any) -> Traversal:
+        """A traversal over these inputs, those named in `zero` being zero; `only` the links at some positions count."""
+
+    def sheet(self, **inputs: Any) -> Sheet:
+        """The links for a recursion in levels."""
+
+    def applied(self) -> bool:
+        """Make the wrenches of elements and of the caller the input "wrench", in body axes; whether there are any."""
+
+    def driven(self) -> Any:
+        """tau with the forces of joint laws."""
+
+    def joint_forces(self) -> Array | None:
+        """The generalised forces of the laws of tree joints, or None."""
+
+
+class Question:
+    """One request recorded with every link's arithmetic laid out."""
+
+    def __init__(self, maker: RequestRules, request: Request, inputs: Mapping[str, Array]) -> None:
+        self.maker, self.request, self.inputs = maker, request, dict(inputs)
+        free = dict(zip(request.free, inputs["p"], strict=True)) if request.free else {}
+        self.parameters: dict[str, Any] = free
+        self.constants = {**maker.description.parameters, **free, "TIME": inputs.get("t", 0.0)}
+        self.gravity: Array = maker.gravity(free)
+
+    @cached_property
+    def elements(self) -> Elements:
+        """The force elements, and the quantities that laws name, at this state."""
+        return Elements(self.traversal(), self.constants, self.parameters)
+
+    def traversal(self, only: Sequence[int] | None = None, *, zero: Sequence[str] = (), **inputs: Any) -> Unrolled:
+        still = dict.fromkeys(zero, np.zeros(self.maker.tree.coordinates.nv))
+        return Unrolled(self.maker.tree, {**self.inputs, **still, **inputs}, self.parameters, only)
+
+    def sheet(self, **inputs: Any) -> Sheet:
+        return UnrolledSheet(self.traversal(**inputs))
+
+    def applied(self, *, loops: bool = True, more: Iterable[tuple[int, Array]] = ()) -> bool:
+        """With `more` wrenches at link frames; forces on joints that close loops only with `loops`."""
+        outer = self.inputs.get("wrenches")
+        on_loops = self.elements.loop_wrenches() if loops else ()
+        wrenches = [*self.elements.link_wrenches().items(), *on_loops, *more]
+        if outer is None and not wrenches:
+            return False
+        rows: list[Any] = [np.zeros(6)] * self.maker.tree.n if outer is None else list(outer)
+        for i, wrench in wrenches:
+            rows[i] = rows[i] + self.elements.traversal.links[i].frame.inward(wrench)
+        self.inputs["wrench"] = rows
+        return True
+
+    def driven(self) -> Any:
+        forces = self.joint_forces()
+        return self.inputs["tau"] if forces is None else self.inputs["tau"] + forces
+
+    def joint_forces(self) -> Array | None:
+        return self.elements.joint_forces
+
+
+class RolledQuestion:
+    """One request recorded as loops over links, for a mechanism without force elements.
+
+    The traversal or sheet that its recorder asks for is finished by `finish`.
+    """
+
+    def __init__(self, maker: RequestRules, request: Request, builder: ProgramBuilder, *, packed: bool) -> None:
+        self.maker, self.request, self.builder, self.packed = maker, request, builder, packed
+        self.parameters: dict[str, Any] = {}
+        self.gravity: Array = maker.gravity({})
+        self.inputs = {name: builder.input(name, shape) for name, shape in maker.shapes(request).items()}
+        if request.wrenches:
+            self.inputs["wrench"] = self.inputs["wrenches"]
+        self._loops: Rolled | RolledSheet | None = None
+
+    def traversal(self, only: Sequence[int] | None = None, *, zero: Sequence[str] = (), **inputs: Any) -> Rolled:
+        self._loops = Rolled(self.maker.tree, self.builder, {**self.inputs, **inputs}, zero, packed=self.packed)
+        return self._loops
+
+    def sheet(self, **inputs: Any) -> Sheet:
+        self._loops = RolledSheet(self.maker.tree, self.builder, {**self.inputs, **inputs})
+        return self._loops
+
+    def finish(self, result: Ref, name: str) -> None:
+        """Add the loops to the program, with the result as the output of this name."""
+        assert self._loops is not None
+        self._loops.finish(result, name)
+
+    def applied(self) -> bool:
+        return self.request.wrenches
+
+    def driven(self) -> Any:
+        return self.inputs["tau"]
+
+    def joint_forces(self) -> Array | None:
+        return None

@@ -1,0 +1,357 @@
+"""`.mks` files into descriptions."""
+
+from __future__ import annotations
+
+import gc
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from linkwright.base.arguments import first_few
+from linkwright.base.locks import cached_property
+from linkwright.errors import FormatError, LinkwrightError, MksError
+from linkwright.formats.mks.attributes import Registry
+from linkwright.formats.mks.forces_and_initial import HEADS, Loads
+from linkwright.formats.mks.joints_and_drivers import DEGREE
+from linkwright.formats.mks.parser import Parsed, parse
+from linkwright.formats.mks.syntax import (
+    Enough,
+    Fault,
+    Item,
+    Node,
+    Problem,
+    Problems,
+    Statement,
+    Word,
+    did_you_mean,
+    either,
+)
+from linkwright.formats.mks.values import CONSTANTS, Scope, Value, colour_of, constant, words_of
+from linkwright.formats.model_files import finite_arithmetic, read_bytes
+from linkwright.model.description import LOSSES, SHAPE_SIZES, Description, with_rows
+from linkwright.model.expression import Number
+from linkwright.model.system import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS
+
+T = TypeVar("T")
+MAX_BYTES = 4 * 2**20
+_METHODS = {name.replace("-", " "): name for name in SIMULATION_METHODS}
+_FREEDOM = {"minimum norm": "minimum-norm", "pivoting": "pivoting"}
+_ANGLES = {"degree": DEGREE, "degrees": DEGREE, "deg": DEGREE, "radian": 1.0, "radians": 1.0, "rad": 1.0}
+_ANALYSES = ("kinematic", "dynamic", "static", "inverse dynamic")
+_MOST_STEPS = 10_000_000
+
+
+class ModelText:
+    """A text in the language `.mks`, parsed once: its mechanism at any values of its parameters.
+
+    `file` is its name in messages, and `folder` where its meshes are.
+    """
+
+    def __init__(self, text: str, file: str = "<text>", folder: str = "") -> None:
+        if len(text) > MAX_BYTES:
+            raise FormatError(f"is larger than {MAX_BYTES >> 20} MB; a model file is never that large", file=file)
+        self.text, self.file, self.folder = text, file, folder
+
+    @classmethod
+    def of_file(cls, path: str | Path) -> ModelText:
+        """The text of a `.mks` file."""
+        file = str(path)
+        data = read_bytes(path, MAX_BYTES)
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            column = error.start - data.rfind(b"\n", 0, error.start)
+            message = f"the byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8"
+            raise MksError([Problem(line, column, message)], file=file) from None
+        return cls(text, file, str(Path(path).parent))
+
+    @cached_property
+    def _parsed(self) -> tuple[Parsed, Problems]:
+        """The statements, and what is wrong with their form."""
+        problems = Problems(self.text.replace("\r\n", "\n").replace("\r", "\n"), self.file)
+        with _without_collection(), finite_arithmetic(self.file):
+            try:
+                return parse(problems), problems
+            except Enough:
+                problems.fail()
+
+    def description(self, parameters: Mapping[str, float | str] | None = None, *, file: str = "") -> Description:
+        """The mechanism, with other values of some PARAMETERs: numbers, or text like 25 deg.
+
+        `file` is another name of the text in messages.
+        """
+        name = file or self.file
+        parsed, form = self._parsed
+        problems = form.copy(name)
+        try:
+            with _without_collection(), finite_arithmetic(name):
+                return replace(_read(parsed, problems, dict(parameters or {})), folder=self.folder)
+        except Enough:
+            problems.fail()
+
+    def parameter_values(self, parameters: Mapping[str, float | str] | None = None) -> dict[str, float]:
+        """The values of all PARAMETERs, those that depend on others too; `parameters` gives some other values."""
+        parsed, form = self._parsed
+        problems, scope = form.copy(self.file), Scope()
+        with suppress(Enough):
+            Reader(parsed, problems, scope).read_parameters(dict(parameters or {}))
+        if problems:
+            problems.fail()
+        return scope.all_values()
+
+
+def read_mks(path: str | Path, *, parameters: Mapping[str, float | str] | None = None) -> Description:
+    """The mechanism of a `.mks` file; `parameters` gives some PARAMETERs other values: numbers, or text like 25 deg."""
+    return ModelText.of_file(path).description(parameters)
+
+
+def parse_mks(
+    text: str, file: str = "<text>", *, parameters: Mapping[str, float | str] | None = None, folder: str = ""
+) -> Description:
+    """The mechanism of a text in the language `.mks`; `folder` is where its meshes are."""
+    return ModelText(text, file, folder).description(parameters)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No search for garbage: a large model is millions of small pieces, none of them garbage."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]) -> Description:
+    reader = Reader(parsed, problems, Scope())
+    reader.read_parameters(parameters)
+    reader.each("system", reader.read_system)
+    reader.read_bodies()
+    reader.each("triad marker", reader.read_triad, (reader.places,))
+    reader.each("joint", reader.read_joint, (reader.joints,))
+    reader.each("rod line plane", reader.read_tie, (reader.joints,))
+    if not problems:
+        reader.hold_loose_bodies()
+    reader.each("gear", reader.read_gear)
+    reader.each("driver", reader.read_driver)
+    reader.each(HEADS, reader.read_force)
+    reader.each("initial", reader.read_initial)
+    reader.each("gravity", reader.read_gravity)
+    reader.each("shape", reader.read_shape)
+    reader.each("trace", reader.read_trace)
+    if problems:
+        problems.fail()
+    return reader.description()
+
+
+class Reader(Loads):
+    """Reads what concerns the whole model, and puts the description together."""
+
+    def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
+        super().__init__(parsed, problems, scope)
+        self._settings: dict[str, Any] | None = None
+        self._has_gravity = False
+        self.shapes: Registry[bool] = Registry("shape", parsed.broken)
+        self.traces: Registry[bool] = Registry("trace", parsed.broken)
+
+    # -- parameters ---------------------------------------------------------------------------------------
+    def read_parameters(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            if isinstance(value, str):
+                self.scope.overridden[name.lower()] = constant(value, f"parameter {name!r}")
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+                raise FormatError(f"parameter {name!r} is {value!r}; give a finite number", file=self.problems.file)
+            self.scope.overridden[name.lower()] = Value(Number(float(value)), float(value))
+        for s in self.parsed.statements:
+            if s.head.text.lower() == "parameter" and s.name is not None:
+                self.scope.later[s.name.text.lower()] = (s.name.start, self.problems.line_of(s.name.start))
+        self.each("parameter", self._parameter)
+        for name, number in self.scope.without_unit:
+            text = f"{name} is an angle: write {number:.6g} deg or {math.radians(number):.6g} rad"
+            raise FormatError(text, file=self.problems.file, element=name)
+        for key in self.scope.overridden:
+            if key not in self.parsed.broken and not self.problems:
+                name = next(n for n in values if n.lower() == key)
+                known = f"; there are {first_few(self.scope.names, 12)}" if self.scope.names else "; the model has none"
+                hint = did_you_mean(name, self.scope.names) or known
+                raise FormatError(f"there is no parameter {name!r}{hint}", file=self.problems.file, element=name)
+
+    def _parameter(self, s: Statement) -> None:
+        name = self.name(s)
+        Registry[bool]("parameter").claim(name)
+        if not name.quoted and (name.text.lower() in CONSTANTS or name.text.lower() == "time"):
+            raise Fault(name, f"{name.text!r} has a meaning of its own; choose another name")
+        if not name.text.isidentifier() or name.text == "TIME":
+            raise Fault(name, f"{name.text!r} cannot name a parameter; use a letter, then letters and digits")
+        try:
+            value = self.scope.value(s.items[0].value)
+            self.scope.now(value, s.items[0].value)
+        except Fault:
+            self.scope.define(name, None)
+            raise
+        self.scope.define(name, value)
+
+    # -- the analysis -------------------------------------------------------------------------------------
+    def read_system(self, s: Statement) -> None:
+        if self._settings is not None:
+            raise Fault(s.head, "there is a SYSTEM already; keep one")
+        settings: dict[str, Any] = {}
+        self._settings = settings
+        items = []
+        for entry in s.items:
+            words = words_of(entry.value) if entry.label is None else None
+            if words is not None and words.split()[-1] == "analysis":
+                self._analysis(entry, words.removesuffix("analysis").strip(), settings)
+            else:
+                items.append(entry)
+        a = self.attributes(
+            replace(s, items=tuple(items)), "SYSTEM", (*LABELS.values(), "method", "freedom", "angle unit")
+        )
+        for key, label in LABELS.items():
+            item = a.get(label)
+            if item is None:
+                continue
+            try:
+                settings[key] = self._setting(item, label, key)
+            except Fault as fault:  # of this setting alone: the others are read too
+                self.problems.add_fault(fault)
+        start, end = settings.get("start", 0.0), settings.get("end", 1.0)
+        if start > end:
+            raise Fault(
+                a.get("ending time") or s.head, f"the ending time {end:g} is before the starting time {start:g}"
+            )
+        if (end - start) / settings.get("interval", 0.01) > _MOST_STEPS:
+            at = a.get("print interval") or s.head
+            raise Fault(at, f"this makes more than {_MOST_STEPS} points in time; make the print interval longer")
+        freedom, unit, method = a.get("freedom"), a.get("angle unit"), a.get("method")
+        if method is not None:
+            settings["method"] = chosen = _choice(method, _METHODS)
+            if chosen in FIXED_STEP_METHODS and "dt" not in settings:
+                raise Fault(method, f"the method {chosen} takes steps of one length; add step = ... in seconds")
+            if chosen == "radau" and "dt" in settings:
+                raise Fault(a.need("step"), "the method radau chooses its own steps; remove the step")
+        if freedom is not None:
+            settings["freedom"] = _choice(freedom, _FREEDOM)
+        if unit is not None:
+            self.unit = _choice(unit, _ANGLES)
+
+    def _setting(self, item: Item, label: str, key: str) -> float:
+        """The number of a setting."""
+        value = self.scope.constant(item.value)
+        if key not in ("start", "end") and not value > 0.0:
+            raise Fault(item.value, f"the {label} is not positive")
+        if key == "newton_tolerance" and value < LEAST_TOLERANCE:
+            raise Fault(item.value, f"the {label} is below rounding; give {LEAST_TOLERANCE:g} or more")
+        return float(value)
+
+    def _analysis(self, item: Item, kind: str, settings: dict[str, Any]) -> None:
+        if "analysis" in settings:
+            raise Fault(item, "the analysis is there twice; keep one")
+        if kind not in _ANALYSES:
+            known = either([f"{name.upper()} ANALYSIS" for name in _ANALYSES])
+            raise Fault(item, f"there is no {kind!r} analysis{did_you_mean(kind, _ANALYSES) or f'; write {known}'}")
+        settings["analysis"] = kind
+
+    def read_gravity(self, s: Statement) -> None:
+        if self._has_gravity:
+            raise Fault(s.head, "there is a GRAVITY already; keep one")
+        self._has_gravity = True
+        self.b.gravity(self.scope.vector(s.items[0].value, 3))
+
+    # -- drawing ------------------------------------------------------------------------------------------
+    def read_shape(self, s: Statement) -> None:
+        name = self.name(s)
+        self.shapes.put(name, True)
+        a = self.attributes(s, "shape", ("associated body", "triad", *SHAPE_SIZES, "scale", "colour"))
+        item = a.one_of(("associated body", "triad"))
+        place = self.place_of(item.value, owner=a.owner, name=name.text)
+        form = a.one_of(tuple(SHAPE_SIZES))
+        file, sizes = "", form.value
+        if form.key == "mesh":
+            file = self._mesh(form.value)
+            scale = a.get("scale")
+            entries: list[Any] = [1.0] if scale is None else [self.scope.numeric(scale.value)]
+            sizes = form.value if scale is None else scale.value
+        elif "scale" in a:
+            raise Fault(a.need("scale"), f"{a.owner} is no mesh, so that it has no scale; give its sizes in metres")
+        elif form.key == "sphere":
+            entries = [self.scope.numeric(form.value)]
+        else:
+            wanted = SHAPE_SIZES[form.key]  # type: ignore[index]
+            entries = list(self.scope.vector(form.value, len(wanted)))
+        if any(not x > 0.0 for x in self._now(entries)):
+            raise Fault(sizes, f"a size of {a.owner} is not positive")
+        color = self._colour(a.get("colour"), place.triad.body.number)
+        self.b.shape(place.name, form.key, entries, color, file=file, name=name.text)  # type: ignore[arg-type]
+
+    def _mesh(self, node: Node) -> str:
+        if not isinstance(node, Word) or not node.quoted:
+            raise Fault(node, 'expected the file of the mesh in quotes: mesh = "part.stl"')
+        file = node.text
+        if not is_safe_path(file):
+            raise Fault(node, "a mesh lies in the folder of the model file or below; give a path like meshes/part.stl")
+        return file
+
+    def read_trace(self, s: Statement) -> None:
+        name = self.name(s)
+        self.traces.put(name, True)
+        a = self.attributes(s, "trace", ("associated body", "triad", "colour"))
+        at = a.one_of(("associated body", "triad")).value
+        place = self.place_of(at, owner=a.owner, name=name.text)
+        self.b.trace(place.name, self._colour(a.get("colour"), place.triad.body.number), name=name.text)
+
+    def _colour(self, item: Item | None, body: int) -> str:
+        return self.body_colours.get(body, "") if item is None else colour_of(item.value, self.scope)
+
+    # -- the outcome --------------------------------------------------------------------------------------
+    def description(self) -> Description:
+        """The description, checked as a whole."""
+        if self._settings is not None:
+            self.b.system(**self._settings)
+        try:
+            d = self.b.description()
+        except LinkwrightError as error:
+            at = self.where.get(str(getattr(error, "element", ""))) or self.parsed.name or Word(0, 1, "")
+            self.problems.add(at, str(error))
+            self.problems.fail()
+        return self._exact(d)
+
+    def _exact(self, d: Description) -> Description:
+        """The same with axes as they were written, which the builder rounds to zeros and ones where they are near."""
+        changed: dict[str, Any] = {"more_grounds": tuple(self.more_grounds), "ground_inertia": self.ground_inertia}
+        colours = self.body_colours.items()
+        changed["colors"] = tuple((d.body_names[k] if k >= 0 else d.ground_name, colour) for k, colour in colours)
+        exact = {k: self.exact_frames[name] for k, name in enumerate(d.frames.names) if name in self.exact_frames}
+        changed["frames"] = replace(d.frames, r=with_rows(d.frames.r, exact))
+        if d.start is not None:
+            changed["start"] = replace(d.start, r=with_rows(d.start.r, self.exact_starts))
+        changed["inertia"] = with_rows(d.inertia, self.unphysical)
+        for key in LOSSES:
+            idle = {joint: numbers[key] for joint, numbers in self.lossless.items() if key in numbers}
+            changed[key] = with_rows(getattr(d, key), idle)
+        return replace(d, **changed)
+
+
+def is_safe_path(file: str) -> bool:
+    """Whether a path is relative and stays below the folder that it starts from, on any system."""
+    if not file.strip() or re.search(r'[\\:"\0-\x1f]', file) or file.startswith(("/", "~")):
+        return False
+    return ".." not in file.split("/")
+
+
+def _choice(item: Item, choices: Mapping[str, T]) -> T:
+    """What a value in words stands for."""
+    words = words_of(item.value)
+    if words is None or words not in choices:
+        raise Fault(item.value, f"the {item.key} is {either(list(choices))}")
+    return choices[words]

@@ -1,0 +1,330 @@
+"""Descriptions into `.mks` text that reads back as the same description."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+from warnings import warn
+
+import numpy as np
+
+from linkwright.base.arguments import numbered_name
+from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.formats.mks.bodies_and_frames import turn_as_drawn
+from linkwright.formats.mks.joints_and_drivers import LIMITS
+from linkwright.formats.mks.mks_reader import is_safe_path
+from linkwright.formats.mks.syntax import JOINT_WORDS
+from linkwright.formats.mks.wording import expression_text, force_text, name_text, number_text, quantity_text
+from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
+from linkwright.model.elements import Driver, PointOnLine, Rod, Tie
+from linkwright.model.frames import are_parallel, axes_of
+from linkwright.model.model_checks import impossible_inertias, listed
+from linkwright.model.quantities import COORDINATES
+from linkwright.model.system import LABELS, System
+
+Array = Any
+_EYE, _ZERO = np.eye(3).tobytes(), np.zeros(3).tobytes()
+_WIDTH = 110
+_ALWAYS = ("start", "end", "interval", "lu_tolerance")  # settings that are written also where they are the usual ones
+
+
+def write_mks(description: Description) -> str:
+    """The text of a description. What the language cannot hold is left out, and listed in one warning."""
+    printer = _Printer(description)
+    text = "\n".join(printer.lines()) + "\n"
+    if printer.left_out:
+        warn(f"left out of the .mks text: {listed(printer.left_out)}", LinkwrightWarning, stacklevel=2)
+    return text
+
+
+class _Printer:
+    """Writes one description, statement by statement."""
+
+    def __init__(self, d: Description) -> None:
+        self.d = d
+        self.left_out: list[str] = []
+        self.losses: set[str] = set()  # forces that joints stand for
+        self.forces = {x.name: x for x in d.elements}
+        self._check_names()
+        if not d.nb:
+            text = f"{d.name!r} has no bodies that move, and a .mks file needs one"
+            raise ModelError(text, element=d.name)
+        # Gears may have no names; a file needs some that the others do not have.
+        taken = {m.name.lower() for m in d.mimics}
+        self.gears: list[str] = []
+        for m in d.mimics:
+            self.gears.append(m.name or numbered_name("gear", taken))
+            taken.add(self.gears[-1])
+        self.unphysical, self.colors = impossible_inertias(d.inertia), dict(d.colors)
+        self.frames_at: dict[Any, list[str]] = {}
+        for k, name in enumerate(d.frames.names):
+            key = self._key(int(d.frames.body[k]), "frame", k)
+            self.frames_at.setdefault(key, []).append(name)
+
+    def _check_names(self) -> None:
+        d = self.d
+        for what, names in (
+            ("body or frame", [d.ground_name, *d.body_names, *d.frames.names]),
+            ("joint", [*d.joint_names, *(tie.name for tie in d.ties)]),
+            ("gear", [m.name for m in d.mimics if m.name]),
+            ("driver or force", [*(x.name for x in d.drivers), *self.forces]),
+            ("parameter", list(d.parameters)),
+            ("shape", [x.name for x in d.shapes]),
+            ("trace", [x.name for x in d.traces]),
+        ):
+            seen: dict[str, str] = {}
+            for name in names:
+                other = seen.setdefault(name.lower(), name)
+                if len(seen) and other is not name and other != name:
+                    text = f"the {what} names {other!r} and {name!r} differ by case alone, which .mks files cannot hold"
+                    raise ModelError(f"{text}; rename one", element=name)
+
+    def lines(self) -> Iterator[str]:
+        d = self.d
+        yield f"MODEL {name_text(d.name) if d.name.strip() else 'mechanism'}"
+        if d.system is not None:
+            yield _system(d.system)
+        for name, value in d.parameters.items():
+            shown = f'"{name}"' if name.lower() in ("pi", "time") else name_text(name)
+            yield f"PARAMETER {shown} = {number_text(value)};"
+        if tuple(d.gravity.tolist()) != FREE_FALL or self._is_bound("gravity", 0, 3):
+            yield f"GRAVITY ({', '.join(self._entry('gravity', k, x) for k, x in enumerate(d.gravity.tolist()))});"
+        yield ""
+        yield self._ground()
+        yield from (self._more_ground(k) for k, name in enumerate(d.frames.names) if name in d.more_grounds)
+        yield from map(self._body, range(d.nb))
+        yield ""
+        yield from (self._triad(k) for k, name in enumerate(d.frames.names) if name not in d.more_grounds)
+        yield from map(self._joint, range(d.nj))
+        yield from map(self._gear, range(len(d.mimics)))
+        yield from map(self._tie, d.ties)
+        yield from map(self._driver, d.drivers)
+        for force in d.elements:
+            if force.name not in self.losses:
+                head, parts = force_text(d, force)
+                yield _statement(head, force.name, parts)
+        if d.initial:
+            initial = [f"{quantity_text(d, x.quantity)} = {expression_text(x.value)}" for x in d.initial]
+            yield _filled("INITIAL (", initial)
+        yield from (text for shape in d.shapes if (text := self._shape(shape)))
+        for trace in d.traces:
+            yield _statement("TRACE", trace.name, [f"triad = {name_text(trace.place)}", *_colour(trace.color)])
+        yield "ENDMODEL"
+
+    # -- numbers ------------------------------------------------------------------------------------------
+    def _entry(self, array: str, flat: int, value: float) -> str:
+        bound = self.d.bindings.get((array, flat))
+        return number_text(value) if bound is None else expression_text(bound)
+
+    def _vector(self, array: str, row: int, most: int = 6) -> str:
+        values = np.asarray(getattr(self.d, array)[row]).tolist()
+        n = len(values)
+        return f"({', '.join(self._entry(array, n * row + k, x) for k, x in enumerate(values[:most]))})"
+
+    def _is_bound(self, array: str, row: int, size: int) -> bool:
+        return bool(self.d.bindings) and any((array, size * row + k) in self.d.bindings for k in range(size))
+
+    def _key(self, body: int, stem: str, row: int) -> Any:
+        """What makes two frames one: the body, every bit, every binding."""
+        r, p = self._arrays(stem)
+        texts = tuple(
+            repr(self.d.bindings.get((array, size * row + k)))
+            for array, size in ((r, 9), (p, 3))
+            if self._is_bound(array, row, size)
+            for k in range(size)
+        )
+        return body, getattr(self.d, r)[row].tobytes(), getattr(self.d, p)[row].tobytes(), texts
+
+    @staticmethod
+    def _arrays(stem: str) -> tuple[str, str]:
+        return (f"{stem}_r", f"{stem}_p") if stem in ("frame", "start") else (f"r{stem}", f"p{stem}")
+
+    def _pose(self, stem: str, row: int) -> list[str]:
+        """origin and axes, or p, q and r where they read back to the last bit."""
+        r_name, p_name = self._arrays(stem)
+        r, p = getattr(self.d, r_name)[row], getattr(self.d, p_name)[row]
+        origin = f"origin = {self._vector(p_name, row)}"
+        if self._is_bound(r_name, row, 9):
+            columns = [", ".join(self._entry(r_name, 9 * row + 3 * i + j, r[i, j]) for i in range(3)) for j in range(3)]
+            return [origin, f"axes = [{', '.join(f'({c})' for c in columns)}]"]
+        if r.tobytes() == _EYE:
+            return [origin]
+        if not self._is_bound(p_name, row, 3):
+            q, f = p + r[:, 2], p + r[:, 0]
+            h, x = (q - p).tolist(), (f - p).tolist()
+            if not are_parallel(h, x) and axes_of(h, x).tobytes() == r.tobytes():
+                return [f"pqr = [{_vector(p)}, {_vector(q)}, {_vector(f)}]"]
+        return [origin, f"axes = [{', '.join(_vector(r[:, k]) for k in range(3))}]"]
+
+    # -- bodies and triads --------------------------------------------------------------------------------
+    def _ground(self) -> str:
+        parts = ["ground"]
+        if self.d.ground_inertia is not None:
+            mass, com, inertia = self.d.ground_inertia
+            parts += [f"mass = {number_text(mass)}", f"com = {_vector(com)}", f"inertia = {_vector(inertia)}"]
+            parts += ["unphysical"] * bool(impossible_inertias(inertia[None])[0])
+        return _statement("BODY", self.d.ground_name, [*parts, *_colour(self.colors.get(self.d.ground_name, ""))])
+
+    def _more_ground(self, k: int) -> str:
+        return _statement("BODY", self.d.frames.names[k], ["ground", *self._pose("frame", k)])
+
+    def _body(self, k: int) -> str:
+        d = self.d
+        placed = d.start is not None and bool(d.start.placed[k])
+        parts = self._pose("start", k) if placed else []
+        bare = (d.mass[k].tobytes() + d.com[k].tobytes() + d.inertia[k].tobytes()).strip(b"\0") == b""
+        bound = any(self._is_bound(array, k, n) for array, n in (("mass", 1), ("com", 3), ("inertia", 6)))
+        if not bare or bound or not parts:
+            parts.append(f"mass = {self._entry('mass', k, float(d.mass[k]))}")
+        if d.com[k].tobytes() != _ZERO or self._is_bound("com", k, 3):
+            parts.append(f"com = {self._vector('com', k)}")
+        if d.inertia[k].tobytes().strip(b"\0") or self._is_bound("inertia", k, 6):
+            mixed = d.inertia[k, 3:].tobytes() != _ZERO or any(("inertia", 6 * k + i) in d.bindings for i in (3, 4, 5))
+            parts.append(f"inertia = {self._vector('inertia', k, 6 if mixed else 3)}")
+            parts += ["unphysical"] * bool(self.unphysical[k])
+        return _statement("BODY", d.body_names[k], [*parts, *_colour(self.colors.get(d.body_names[k], ""))])
+
+    def _body_name(self, body: int) -> str:
+        return name_text(self.d.ground_name if body == GROUND else self.d.body_names[body])
+
+    def _triad(self, k: int) -> str:
+        d = self.d
+        parts = [f"associated body = {self._body_name(int(d.frames.body[k]))}", *self._pose("frame", k)]
+        return _statement("TRIAD", d.frames.names[k], parts)
+
+    # -- joints -------------------------------------------------------------------------------------------
+    def _side(self, joint: int, side: str) -> str:
+        body = int((self.d.parent if side == "i" else self.d.child)[joint])
+        key = self._key(body, side, joint)
+        if key in self.frames_at:
+            # Where several triads are one, each is used in its turn, as a person would have drawn it.
+            names = self.frames_at[key]
+            return f"triad = {name_text(names.pop(0) if len(names) > 1 else names[0])}"
+        if key[1:] == (_EYE, _ZERO, ()):
+            return f"triad = {self._body_name(body)}"
+        return f"triad = (associated body = {self._body_name(body)}, {', '.join(self._pose(side, joint))})"
+
+    def _joint(self, k: int) -> str:
+        d, name, kind = self.d, self.d.joint_names[k], self.d.kind_of(k)
+        parts = [self._side(k, "i"), self._side(k, "j")]
+        if kind.name == "screw":
+            parts.append(f"pitch = {self._entry('pitch', k, float(d.pitch[k]))}")
+        for label in (*LIMITS, *LOSSES):
+            number = float(getattr(d, label.replace(" ", "_"))[k])
+            if math.isfinite(number) and (number != 0.0 or label in LIMITS):
+                parts.append(f"{label} = {number_text(number)}")
+        if d.armature[k] != 0.0 or self._is_bound("armature", k, 1):
+            parts.append(f"armature = {self._entry('armature', k, float(d.armature[k]))}")
+        parts += self._lossless(k)
+        if k in d.cuts:
+            parts.append("cut")
+        if (k in d.passive) != (kind.name == "free"):
+            parts.append("passive" if k in d.passive else "actuated")
+        if self._would_turn(k, kind.name):
+            parts.append("exact")
+        word = next(word for word, name in JOINT_WORDS.items() if name == kind.name)
+        return _statement(f"{word.upper()} JOINT", name, parts)
+
+    def _lossless(self, k: int) -> list[str]:
+        """Whether damping and friction are only noted; those that act are forces, which this joint stands for."""
+        losses = self.d.losses(k)
+        if not losses:
+            return []
+        if any(self.forces.get(x.name) != x for x in losses):
+            return ["lossless"]
+        self.losses |= {x.name for x in losses}
+        return []
+
+    def _would_turn(self, k: int, kind: str) -> bool:
+        d = self.d
+        turns = []
+        for body, r in ((int(d.parent[k]), d.ri[k]), (int(d.child[k]), d.rj[k])):
+            if body == GROUND:
+                turns.append(r)
+            elif d.start is not None and d.start.placed[body]:
+                turns.append(d.start.r[body] @ r)
+        return len(turns) == 2 and turn_as_drawn(kind, turns[0], turns[1]) is not None
+
+    # -- couplings, constraints, drivers, drawing ----------------------------------------------------------------
+    def _gear(self, k: int) -> str:
+        d, m = self.d, self.d.mimics[k]
+        parts = [f"joint = {name_text(d.joint_names[j])}" for j in (m.follower, m.leader)]
+        parts.append(f"ratio = {self._entry('gear', 2 * k, m.ratio)}")
+        if m.offset != 0.0 or ("gear", 2 * k + 1) in d.bindings:
+            parts.append(f"offset = {self._entry('gear', 2 * k + 1, m.offset)}")
+        return _statement("GEAR", self.gears[k], parts)
+
+    def _tie(self, tie: Tie) -> str:
+        if isinstance(tie, Rod):
+            ends = [f"triad = {name_text(x)}" for x in (tie.first, tie.second)]
+            return _statement("ROD", tie.name, [*ends, f"length = {expression_text(tie.length)}"])
+        point = f"point = {name_text(tie.point)}"
+        if isinstance(tie, PointOnLine):
+            return _statement("POINT ON LINE", tie.name, [f"line = {name_text(tie.line)}", point])
+        return _statement("POINT ON PLANE", tie.name, [f"plane = {name_text(tie.plane)}", point])
+
+    def _driver(self, driver: Driver) -> str:
+        d = self.d
+        if driver.kind == "absolute":
+            place, _, coordinate = driver.target.rpartition(".")
+            what = f"{name_text(place)}.{coordinate}"
+        elif driver.kind == "joint":
+            kind = d.kind_of(d.joint_names.position("joint", driver.target)).name
+            part = COORDINATES[kind][driver.index]
+            # x and y of a place go first where a joint has the same name.
+            what = f"{name_text(driver.target)}.{f'q{driver.index}' if part in 'xy' else part}"
+        else:
+            ends = [name_text(driver.target), name_text(driver.other or "")]
+            if driver.kind == "angle":
+                ends = [f"{end}.{axis}" for end, axis in zip(ends, driver.axes, strict=True)]
+            what = f"{driver.kind}({', '.join(ends)})"
+        return _statement("DRIVER", driver.name, [f"{what} = {expression_text(driver.law)}"])
+
+    def _shape(self, shape: Shape) -> str:
+        sizes = [expression_text(x) for x in shape.size]
+        parts = [f"triad = {name_text(shape.place)}"]
+        if shape.kind == "mesh":
+            if not is_safe_path(shape.file):
+                self.left_out.append(f"the shape {shape.name}, whose file is not below the model's folder")
+                return ""
+            parts += [f'mesh = "{shape.file}"', f"scale = {sizes[0]}"]
+        else:
+            joined = ", ".join(sizes)
+            parts.append(f"{shape.kind} = {joined if len(sizes) == 1 else f'({joined})'}")
+        return _statement("SHAPE", shape.name, [*parts, *_colour(shape.color)])
+
+
+def _system(s: System) -> str:
+    usual, parts = System(), []
+    for key, label in LABELS.items():
+        if key in _ALWAYS or getattr(s, key) != getattr(usual, key):
+            parts.append(f"{label} = {number_text(getattr(s, key))}")
+    parts.append(f"freedom = {s.freedom.replace('-', ' ')}")
+    if s.method != usual.method:
+        parts.append(f"method = {s.method.replace('-', ' ')}")
+    return _filled("SYSTEM (", [f"{s.analysis.upper()} ANALYSIS", *parts])
+
+
+def _statement(head: str, name: str, parts: list[str]) -> str:
+    return _filled(f"{head} {name_text(name)} (", parts)
+
+
+def _filled(opening: str, parts: list[str]) -> str:
+    """A statement in lines that are not longer than need be: breaks stand between its parts."""
+    lines, line = [], opening + parts[0]
+    for part in parts[1:]:
+        if len(line) + len(part) + 4 > _WIDTH:
+            lines.append(line + ",")
+            line = "    " + part
+        else:
+            line += ", " + part
+    return "\n".join([*lines, line + ");"])
+
+
+def _vector(values: Array) -> str:
+    return f"({', '.join(number_text(float(x)) for x in values)})"
+
+
+def _colour(color: str) -> list[str]:
+    return [f'colour = "{color}"'] if color else []
