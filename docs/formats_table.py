@@ -12,7 +12,7 @@ from pathlib import Path
 import cmeel
 
 from linkwright.errors import LinkwrightError
-from linkwright.formats import read
+from linkwright.formats.model_files import read
 from linkwright.mechanism import Mechanism
 
 ROBOTS = Path(cmeel.__file__).parents[1] / "cmeel.prefix/share/example-robot-data/robots"

@@ -19,8 +19,8 @@ import numpy as np
 import linkwright as lw
 from linkwright.cli.app import run
 from linkwright.kernels.llvm.compiler import CARE, object_code
+from linkwright.tape.block import Recorder
 from linkwright.tape.program import Program
-from linkwright.tape.recorder import Recorder
 
 sys.path.insert(0, str(Path(__file__).parent / "design"))
 from design_models import HANGING, OSCILLATOR, SWINGING

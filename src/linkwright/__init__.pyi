@@ -20,7 +20,7 @@ from linkwright.mechanism import load_program as load_program
 from linkwright.mechanism import random_tree as random_tree
 from linkwright.mechanism import tree as tree
 from linkwright.model.expression import TIME as TIME
-from linkwright.outputs.analysis_request import AnalysisSettings as AnalysisSettings
+from linkwright.outputs.output_language import AnalysisSettings as AnalysisSettings
 from linkwright.results.solution import Solution as Solution
 from linkwright.results.solution_files import open as open
 from linkwright.results.status import Counters as Counters
@@ -43,18 +43,18 @@ from linkwright.sweeps.plan import StudyFolder as StudyFolder
 from linkwright.sweeps.study import Study as Study
 from linkwright.sweeps.sweep import sweep as sweep
 from linkwright.symbolic.equations import equations as equations
+from linkwright.tape.block import equal as equal
+from linkwright.tape.block import greater as greater
+from linkwright.tape.block import greater_equal as greater_equal
+from linkwright.tape.block import less as less
+from linkwright.tape.block import less_equal as less_equal
+from linkwright.tape.block import maximum as maximum
+from linkwright.tape.block import minimum as minimum
+from linkwright.tape.block import sign as sign
+from linkwright.tape.block import where as where
 from linkwright.tape.build import record as record
 from linkwright.tape.operations import Table as Table
 from linkwright.tape.program import Program as Program
-from linkwright.tape.recorder import equal as equal
-from linkwright.tape.recorder import greater as greater
-from linkwright.tape.recorder import greater_equal as greater_equal
-from linkwright.tape.recorder import less as less
-from linkwright.tape.recorder import less_equal as less_equal
-from linkwright.tape.recorder import maximum as maximum
-from linkwright.tape.recorder import minimum as minimum
-from linkwright.tape.recorder import sign as sign
-from linkwright.tape.recorder import where as where
 
 __version__: str
 __all__: list[str]

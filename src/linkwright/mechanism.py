@@ -335,7 +335,7 @@ def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Mechanism
     `.xml`, which is MJCF (fixed, equality, friction, actuators, keyframe, folders), URDF or SDF by its outermost
     element, and `.xacro` (trust=True, arguments={name: value}, and those of URDF).
     """
-    from linkwright.formats import read
+    from linkwright.formats.model_files import read
 
     file = path_text("a model file", path)
     description = read(file, **options)
@@ -357,7 +357,7 @@ def mechanism_of(model: Any, parameters: Mapping[str, float] | None = None) -> M
 
 def _source(file: str, description: Description, names: Sequence[str], options: LoadOptions) -> Mechanism | None:
     """The mechanism with the file's own values, if other values of parameters are all that it differs in."""
-    from linkwright.formats import read
+    from linkwright.formats.model_files import read
     from linkwright.model.model_checks import alike
 
     declared: LoadOptions = {**options}

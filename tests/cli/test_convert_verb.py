@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command import ARM, linkwright, one_line
 
-from linkwright.formats import read
+from linkwright.formats.model_files import read
 
 SAMPLE = ARM.with_name("slider_crank.mks")
 

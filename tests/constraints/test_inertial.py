@@ -16,7 +16,7 @@ from linkwright.dynamics.requests import UNROLL
 from linkwright.errors import ModelError
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.mechanism import Mechanism
-from linkwright.model import elements
+from linkwright.model.elements import JointForce, joint_losses
 from linkwright.model.expression import TIME, Name
 from linkwright.model.joint_kinds import KINDS
 from robots import relative
@@ -40,7 +40,7 @@ def test_trees_with_losses_and_armatures_move_as_articulated_bodies_do(seed: int
     parent, child = np.where(reversed_ones, d.child, d.parent), np.where(reversed_ones, d.parent, d.child)
     plain = Mechanism(replace(d, armature=armature, parent=parent, child=child))
     law = -3.0 * Name("v") - 2.0 * Name("q")
-    forces = tuple(elements.JointForce(f"loss {n}", n, law) for n in plain.description.joint_names)
+    forces = tuple(JointForce(f"loss {n}", n, law) for n in plain.description.joint_names)
     mech = Mechanism(replace(plain.description, elements=forces))
     q, v, tau = state(mech, seed)
     push = np.random.default_rng(seed).standard_normal((mech.nb, 6))
@@ -53,7 +53,7 @@ def test_trees_with_losses_and_armatures_move_as_articulated_bodies_do(seed: int
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "fixed"])
 def test_a_chain_of_one_kind_moves_as_articulated_bodies_do(kind: str) -> None:
     d = lw.random_tree(4, 2, branching=1, joints=[kind]).description
-    mech = Mechanism(replace(d, elements=elements.joint_losses(d.joint_names[0], 1, 0.5, 0.0)))
+    mech = Mechanism(replace(d, elements=joint_losses(d.joint_names[0], 1, 0.5, 0.0)))
     q, v, tau = state(mech, 2)
     right, found = (mech.program("forward_dynamics", form=form)(q, v, tau) for form in ("unrolled", "rolled"))
     assert relative(found, right) < 1e-11
@@ -61,7 +61,7 @@ def test_a_chain_of_one_kind_moves_as_articulated_bodies_do(kind: str) -> None:
 
 def test_an_armature_on_a_spherical_joint_is_refused_by_name() -> None:
     d = lw.random_tree(3, 0, joints=["spherical"]).description
-    losses = elements.joint_losses(d.joint_names[0], 1, 0.5, 0.0)
+    losses = joint_losses(d.joint_names[0], 1, 0.5, 0.0)
     mech = Mechanism(replace(d, armature=np.array([0.0, 0.1, 0.0]), elements=losses))
     with pytest.raises(ModelError, match=r"is spherical and has an armature.*unrolled") as caught:
         mech.program("forward_dynamics", form="rolled")

@@ -8,8 +8,9 @@ import sympy
 
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNotFound
-from linkwright.formats import dh, read
+from linkwright.formats import dh
 from linkwright.formats.dh import from_dh, read_dh
+from linkwright.formats.model_files import read
 from linkwright.model.expression import Name
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from linkwright.errors import FormatError
-from linkwright.formats import read
+from linkwright.formats.model_files import read
 
 MEMORY = 1400 * 2**20  # of which Python and its libraries take 600 to 900 MB
 SECONDS = 120

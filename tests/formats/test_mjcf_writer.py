@@ -8,8 +8,8 @@ from mujoco_coordinates import in_mujoco, mass_matrix
 
 import linkwright as lw
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.formats import read
 from linkwright.formats.mjcf.mjcf_writer import write_mjcf
+from linkwright.formats.model_files import read
 from linkwright.model.joint_kinds import KINDS
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")

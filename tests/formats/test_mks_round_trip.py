@@ -12,7 +12,6 @@ from same_description import assert_same
 
 import robots
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.formats import read
 from linkwright.formats.dh import from_dh
 from linkwright.formats.mks.mks_reader import parse_mks, read_mks
 from linkwright.formats.mks.mks_writer import write_mks
@@ -20,14 +19,15 @@ from linkwright.formats.mks.parser import parsed_by_grammar
 from linkwright.formats.mks.syntax import Fault, Word
 from linkwright.formats.mks.values import Scope, Value
 from linkwright.formats.mks.wording import expression_text
+from linkwright.formats.model_files import read
 from linkwright.model.builder import Builder
 from linkwright.model.description import Description
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Lookup, Name, Number
 from linkwright.model.generators import random_tree
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.quantities import friction, saturated, stop
+from linkwright.tape.block import maximum, where
 from linkwright.tape.operations import Table
-from linkwright.tape.recorder import maximum, where
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples/models/slider_crank.mks"
 ROBOTS = ["panda.urdf", "ur5_robot.urdf", "talos_reduced.urdf", "go1.urdf", "allegro_left_hand.urdf", "anymal.urdf"]

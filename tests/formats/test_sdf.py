@@ -9,7 +9,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightWarning
-from linkwright.formats import read
+from linkwright.formats.model_files import read
 
 HEAVY = "<inertial><mass>2</mass><inertia><ixx>.1</ixx><iyy>.2</iyy><izz>.25</izz></inertia></inertial>"
 

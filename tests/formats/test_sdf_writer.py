@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.formats import read
+from linkwright.formats.model_files import read
 from linkwright.formats.sdf.sdf_writer import write_sdf
 from robots import folder
 

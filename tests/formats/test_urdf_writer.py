@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import linkwright as lw
 import robots
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.formats import read
 from linkwright.formats.mks.mks_reader import parse_mks
+from linkwright.formats.model_files import read
 from linkwright.formats.urdf_writer import write_urdf
 from linkwright.model.builder import Builder
 from linkwright.model.description import Description

@@ -227,7 +227,7 @@ def _programs() -> list[Any]:
         return np.array([np.sin(x[0]) * x[1], x[0] / x[1], np.sqrt(x[0] * x[0] + 1.0)])
 
     def solved(x: Any) -> Any:
-        from linkwright.tape.recorder import where
+        from linkwright.tape.block import where
 
         return where(x[0] < x[1], np.exp(x[0]), x[1] * 2.0)
 

@@ -67,7 +67,7 @@ def model(ending: str, **options: Any) -> Callable[[bytes, Path], Any]:
     """A model file, read and made a mechanism, and printed as `check` and notebooks print it."""
 
     def run(data: bytes, folder: Path) -> Any:
-        from linkwright.formats import read
+        from linkwright.formats.model_files import read
         from linkwright.mechanism import Mechanism
 
         path = folder / f"model{ending}"
@@ -126,7 +126,7 @@ def included(name: str, main: str) -> Callable[[bytes, Path], Any]:
     """A file that a member of the corpus includes."""
 
     def run(data: bytes, folder: Path) -> Any:
-        from linkwright.formats import read
+        from linkwright.formats.model_files import read
 
         (folder / name).write_bytes(data)
         return read(shutil.copy(CORPUS / main, folder))
@@ -159,7 +159,7 @@ def weighed(ending: str) -> Callable[[bytes, Path], Any]:
     """A mesh file from which MJCF takes a body's inertia."""
 
     def run(data: bytes, folder: Path) -> Any:
-        from linkwright.formats import read
+        from linkwright.formats.model_files import read
 
         (folder / f"mesh{ending}").write_bytes(data)
         rule = ("legacy", "convex", "exact", "shell")[len(data) % 4]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-import linkwright.tape.recorder as F
+import linkwright.tape.block as F
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.operations import Table
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero

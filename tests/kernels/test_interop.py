@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import sample_programs as samples
 
-import linkwright.tape.recorder as F
+import linkwright.tape.block as F
 from linkwright.errors import KernelError, ShapeError
 from linkwright.kernels.interpret import conversions
 from linkwright.kernels.interpret.conversions import to_casadi, to_jax, to_sympy

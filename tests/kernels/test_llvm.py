@@ -8,7 +8,7 @@ import pytest
 import sample_programs as samples
 
 import linkwright as lw
-import linkwright.tape.recorder as F
+import linkwright.tape.block as F
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.llvm.compiler import _engines, load, object_code
 from linkwright.kernels.llvm.module_text import llvm_text, scratch_size

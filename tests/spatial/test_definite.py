@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.spatial.definite import LeastSquares, Limit, Pivoted, generalised_inverse, inverse
+from linkwright.spatial.algebra import LeastSquares, Limit, Pivoted, generalised_inverse, inverse
 
 
 @pytest.mark.parametrize("n", range(7))

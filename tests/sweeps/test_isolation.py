@@ -20,10 +20,10 @@ from chores import DEADLY, plan, square_or_hang, square_or_wait, task
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, SlowCaseWarning
-from linkwright.sweeps import chunk_runner as slow
+from linkwright.sweeps import sweep as slow
 from linkwright.sweeps import worker_process as process
-from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.study import gathered
+from linkwright.sweeps.sweep import Runner
 from linkwright.sweeps.worker_main import COLD
 from linkwright.sweeps.worker_process import Closed, Death, WorkerProcess, receive, send
 from linkwright.sweeps.workers import Cores, Here, isolated

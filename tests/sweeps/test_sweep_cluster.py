@@ -17,9 +17,9 @@ from small import written
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.cluster import Cluster
 from linkwright.sweeps.study import gathered
+from linkwright.sweeps.sweep import Runner
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.compiled  # workers compile as users do, and the numbers are compared to the last bit

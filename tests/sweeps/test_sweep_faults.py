@@ -16,9 +16,9 @@ from small import written
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import CHUNKS, DATASET, Store
 from linkwright.sweeps.study import gathered, save
+from linkwright.sweeps.sweep import Runner
 from linkwright.sweeps.task import Batch
 from linkwright.sweeps.workers import Here
 from rotation import some
@@ -152,7 +152,7 @@ from pathlib import Path
 from chores import plan, square_when_allowed, task
 from linkwright.sweeps.study import gathered, save
 from linkwright.sweeps.workers import Here
-from linkwright.sweeps.chunk_runner import Runner
+from linkwright.sweeps.sweep import Runner
 from linkwright.sweeps.store import DATASET, Store
 folder = Path(sys.argv[1])
 given, cases = task(folder, pause=0.05), plan(40, 2)

@@ -12,9 +12,9 @@ import pytest
 from chores import logged, plan, square, task
 
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import CHUNKS, Store
 from linkwright.sweeps.study import gathered
+from linkwright.sweeps.sweep import Runner
 from linkwright.sweeps.workers import Here
 
 DRIVER = """
@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from chores import plan, square_then_wait, task
 from linkwright.sweeps.workers import Cores
-from linkwright.sweeps.chunk_runner import Runner
+from linkwright.sweeps.sweep import Runner
 from linkwright.sweeps.store import Store
 folder = Path(sys.argv[1])
 given, cases = task(folder), plan(40, 2)

@@ -23,9 +23,9 @@ from chores import (
 )
 
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.chunk_runner import KILLED, Runner
 from linkwright.sweeps.store import Store
 from linkwright.sweeps.study import gathered
+from linkwright.sweeps.sweep import KILLED, Runner
 from linkwright.sweeps.task import Batch
 from linkwright.sweeps.workers import CRASHES, DEATHS, Cores, Here, Pool
 

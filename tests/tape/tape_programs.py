@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwright.tape.block import where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero
-from linkwright.tape.recorder import where
 
 PARENT = np.array([-1, 0, 0, 2, 2, 4])
 KIND = np.array([0, 1, 0, 1, 1, 0])

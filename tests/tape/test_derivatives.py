@@ -20,7 +20,7 @@ from tape_oracles import (
 )
 
 from linkwright.errors import RecordingError
-from linkwright.tape import recorder as F
+from linkwright.tape import block as F
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.operations import Table
 from linkwright.tape.program import ITEM, Buffer, Copy, Each, Operand, Program, Solve, Zero

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from tape_oracles import evaluate
 
+from linkwright.tape import block as F
 from linkwright.tape import operations as O
-from linkwright.tape import recorder as F
-from linkwright.tape.block import Block, finish
+from linkwright.tape.block import Block, Recorder, finish
 from linkwright.tape.build import ProgramBuilder, record
 from linkwright.tape.operations import Table
 from linkwright.tape.program import Each
-from linkwright.tape.recorder import Recorder
 
 SPLINE = Table.spline([-1.0, -0.2, 0.4, 1.5], [0.3, -0.7, 1.1, 0.2])
 

@@ -10,10 +10,9 @@ from tape_programs import KIND, PARENT, TREE
 
 from linkwright.errors import RecordingError
 from linkwright.kernels.interpret.interpreter import run
-from linkwright.tape.block import Block, finish
+from linkwright.tape.block import Block, Recorder, finish
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Solve, Zero
-from linkwright.tape.recorder import Recorder
 
 
 # -- blocks ---------------------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from linkwright.errors import RecordingError
-from linkwright.tape import recorder as F
+from linkwright.tape import block as F
+from linkwright.tape.block import Recorder
 from linkwright.tape.build import record, trace
 from linkwright.tape.operations import Table
-from linkwright.tape.recorder import Recorder
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import linkwright.tape.recorder as F
+import linkwright.tape.block as F
 from linkwright.errors import FormatError, LinkwrightError
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace

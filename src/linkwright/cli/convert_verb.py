@@ -55,7 +55,7 @@ def convert(
     What that language cannot hold is reported: in warnings, or, where it would be another mechanism, as an error.
     """
     from linkwright.base.files import check_place, write_text
-    from linkwright.formats import format_of, read
+    from linkwright.formats.model_files import format_of, read
 
     write = _writer(output)
     if output.exists() and model.exists() and output.resolve() == model.resolve():

@@ -27,7 +27,7 @@ def view(
 ) -> None:
     """Write the motion in SOLUTION as one HTML page that needs nothing else, and say where it is."""
     import linkwright as lw
-    from linkwright.formats import ENDINGS
+    from linkwright.formats.model_files import ENDINGS
 
     if solution.is_dir():
         raise LinkwrightError(f"{solution}: is a directory; give a solution, a .nc file")

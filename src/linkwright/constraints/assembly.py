@@ -8,10 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.case_batch import Batch, wrong_way
 from linkwright.constraints.diagnosis import does_not_close
 from linkwright.constraints.kinematic_programs import Programs
-from linkwright.constraints.newton import EXACT, MISFIT, Assembled, damped_newton, moved_states, rank_tolerance
+from linkwright.constraints.newton import (
+    EXACT,
+    MISFIT,
+    Assembled,
+    Batch,
+    damped_newton,
+    moved_states,
+    rank_tolerance,
+    wrong_way,
+)
 from linkwright.errors import AssemblyError
 from linkwright.model.bodies import body_states
 from linkwright.model.topology import span

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.constraints.accumulated_angles import undefined
 from linkwright.constraints.assembly import Assembly, assemble
-from linkwright.constraints.case_batch import Batch, drawn_states, same_forms
 from linkwright.constraints.kinematics import CaseMarch, Kinematics
+from linkwright.constraints.newton import Batch, drawn_states, same_forms
 from linkwright.constraints.termination_reasons import Stop, tilts
 from linkwright.errors import LinkwrightError
 from linkwright.model.bodies import drawn_at

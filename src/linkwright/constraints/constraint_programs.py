@@ -33,9 +33,9 @@ from linkwright.model.description import GROUND, Description
 from linkwright.model.system import System
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
+from linkwright.tape.block import absolute, maximum, where
 from linkwright.tape.build import ProgramBuilder, Ref, record
 from linkwright.tape.program import Copy, Program, Statement, Zero
-from linkwright.tape.recorder import absolute, maximum, where
 
 #: What the code of a constraint depends on: its form, which of its frames move, and its record's trivial numbers.
 Alike = tuple[Form, tuple[bool, ...], Pattern | None]

@@ -13,12 +13,11 @@ import numpy as np
 
 from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
-from linkwright.constraints.case_batch import wrong_way
 from linkwright.constraints.constraint_programs import moved as moved_by
 from linkwright.constraints.equations import Constraint, Equations, joint_frames
 from linkwright.constraints.forms import between
 from linkwright.constraints.kinematic_programs import Programs
-from linkwright.constraints.newton import EXACT, Assembled, damped, least, misses, split, start_state
+from linkwright.constraints.newton import EXACT, Assembled, damped, least, misses, split, start_state, wrong_way
 from linkwright.errors import AssemblyError
 from linkwright.model.description import GROUND, Description
 from linkwright.model.quantities import angle_text, drives_angle

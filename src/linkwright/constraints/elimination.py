@@ -18,12 +18,10 @@ import numpy as np
 from linkwright.base.locks import cached_property
 from linkwright.constraints.form_programs import each, entry, row
 from linkwright.constraints.split_elimination import End, Incidence, Item, cut, in_runs, order_in_rounds
-from linkwright.spatial.algebra import Array, dot
-from linkwright.spatial.definite import Limit, Pivoted, swept
-from linkwright.tape.block import Block
+from linkwright.spatial.algebra import Array, Limit, Pivoted, dot, swept
+from linkwright.tape.block import Block, where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import Case, Copy, Each, Zero
-from linkwright.tape.recorder import where
 
 #: A pivot below this part of its row's own size is lost, if the constraints can be met: about the square of an angle
 #: between equations.

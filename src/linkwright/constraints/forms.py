@@ -19,10 +19,9 @@ import numpy as np
 
 from linkwright.model.joint_kinds import KINDS, JointKind, Measure
 from linkwright.spatial.algebra import Array, cross, dot
-from linkwright.tape.block import Block
+from linkwright.tape.block import Block, arctan2, equal, where
 from linkwright.tape.build import record, trace
 from linkwright.tape.program import Program
-from linkwright.tape.recorder import arctan2, equal, where
 from linkwright.tape.scalar import Scalar
 
 Frame = tuple[Array, Array]  # axes (3, 3) and origin (3), in ground's axes

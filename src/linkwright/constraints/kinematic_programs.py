@@ -25,9 +25,9 @@ from linkwright.constraints.elimination import Solver
 from linkwright.constraints.form_programs import each, entry, row
 from linkwright.kernels.kernel import Kernel, kernel
 from linkwright.spatial.algebra import Array
+from linkwright.tape.block import absolute, maximum, minimum, where
 from linkwright.tape.build import Ref
 from linkwright.tape.program import Copy, Loop, Program, Zero
-from linkwright.tape.recorder import absolute, maximum, minimum, where
 
 #: What a step tells of itself, in the order of its output `summary`.
 SUMMARY = (

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.case_batch import Batch, about_axis, axis_sines
 from linkwright.constraints.constraint_programs import moved
 from linkwright.constraints.diagnosis import Relaxation
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.kinematic_motion import State, Stepper
 from linkwright.constraints.kinematic_programs import Programs, Step
-from linkwright.constraints.newton import Assembled, damped_newton_of_one, misses
+from linkwright.constraints.newton import Assembled, Batch, about_axis, axis_sines, damped_newton_of_one, misses
 from linkwright.constraints.rank import Stage, Stages, unit_rows
 
 Flags = NDArray[np.bool_]

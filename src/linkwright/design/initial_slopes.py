@@ -23,9 +23,9 @@ from linkwright.model.elements import Initial
 from linkwright.model.frames import coordinate_units
 from linkwright.model.model_checks import parameters_used
 from linkwright.spatial.algebra import Array
+from linkwright.tape.block import arctan2
 from linkwright.tape.build import record
 from linkwright.tape.derivative import SparseMatrix
-from linkwright.tape.recorder import arctan2
 
 if TYPE_CHECKING:
     pass

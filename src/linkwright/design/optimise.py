@@ -20,9 +20,8 @@ from linkwright.design.problem import Problem
 from linkwright.design.search_space import Optimum, Space, limits_of, space_of
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import mechanism_of
-from linkwright.outputs.analysis_request import AnalysisSettings
 from linkwright.outputs.derivatives import Outputs
-from linkwright.outputs.output_language import Wanted, named
+from linkwright.outputs.output_language import AnalysisSettings, Wanted, named
 from linkwright.results.status import Status
 
 if TYPE_CHECKING:

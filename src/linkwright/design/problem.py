@@ -14,8 +14,8 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import Description
 from linkwright.model.model_checks import parameters_used
-from linkwright.outputs.analysis_request import AnalysisSettings, kind_of, times_asked
 from linkwright.outputs.derivatives import Answer, Outputs, Rows
+from linkwright.outputs.output_language import AnalysisSettings, kind_of, times_asked
 
 if TYPE_CHECKING:
     from linkwright.design.recorded_functions import Evaluator

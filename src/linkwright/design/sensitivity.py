@@ -15,9 +15,8 @@ from linkwright.design.problem import Problem
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import mechanism_of
 from linkwright.model.model_checks import parameters_used
-from linkwright.outputs.analysis_request import AnalysisSettings
 from linkwright.outputs.derivatives import Answer, Outputs
-from linkwright.outputs.output_language import named
+from linkwright.outputs.output_language import AnalysisSettings, named
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

@@ -9,9 +9,9 @@ import numpy as np
 from linkwright.dynamics.body_quantities import rate
 from linkwright.dynamics.recording_context import Question
 from linkwright.spatial.algebra import Array, is_zero
+from linkwright.tape.block import Recorder
 from linkwright.tape.build import trace
 from linkwright.tape.derivative_blocks import Directions, push_forward
-from linkwright.tape.recorder import Recorder
 
 
 def state_derivatives(question: Question, function: Callable[..., Array], inputs: Mapping[str, Array]) -> Array:

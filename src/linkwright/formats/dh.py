@@ -21,10 +21,10 @@ import numpy as np
 
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.formats.model_files import MAX_BYTES, errors_in, read_bytes
-from linkwright.model.bindings import is_bound
 from linkwright.model.builder import Builder
 from linkwright.model.builder_parts import packed_inertia
 from linkwright.model.description import FREE_FALL, LOSSES, Description, with_rows
+from linkwright.model.elements import is_bound
 from linkwright.model.expression import FUNCTIONS, Call, Expression, Name, Number, as_expression
 from linkwright.model.frames import snapped
 from linkwright.spatial.rotation import Turn

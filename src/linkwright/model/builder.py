@@ -9,7 +9,6 @@ import numpy as np
 
 from linkwright.base.arguments import numbered_name
 from linkwright.errors import ModelError
-from linkwright.model.bindings import Array, as_numbers, is_bound, plain_numbers, split_bindings
 from linkwright.model.builder_forces import Forces
 from linkwright.model.builder_parts import LAW_VARIABLES, Body, Joint, Triad, name_of, packed_inertia, put
 from linkwright.model.description import (
@@ -22,7 +21,7 @@ from linkwright.model.description import (
     kind_number,
     with_gears,
 )
-from linkwright.model.elements import Mimic, joint_losses
+from linkwright.model.elements import Array, Mimic, as_numbers, is_bound, joint_losses, plain_numbers, split_bindings
 from linkwright.model.expression import Expression, Name
 from linkwright.model.frames import axis_frame, snapped
 from linkwright.model.joint_kinds import KIND_LIST, KINDS

@@ -11,9 +11,8 @@ import numpy as np
 from linkwright.base.arguments import positive_number
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import quantities as laws
-from linkwright.model.bindings import as_numbers
 from linkwright.model.builder_parts import Joint, Kinematics, Place, put
-from linkwright.model.elements import AppliedWrench, Initial, JointForce, PointForce
+from linkwright.model.elements import AppliedWrench, Initial, JointForce, PointForce, as_numbers
 from linkwright.model.expression import TIME, Expression, Name, as_expression, replaced
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.model_checks import check_joint_law

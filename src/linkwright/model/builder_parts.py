@@ -11,9 +11,20 @@ import numpy as np
 
 from linkwright.base.arguments import numbered_name
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.model.bindings import Array, as_numbers, is_bound, split_bindings
 from linkwright.model.description import GROUND, SHAPE_SIZES, Shape, ShapeKind, Trace
-from linkwright.model.elements import Axis, Driver, Element, PointOnLine, PointOnPlane, Rod, Tie
+from linkwright.model.elements import (
+    Array,
+    Axis,
+    Driver,
+    Element,
+    PointOnLine,
+    PointOnPlane,
+    Rod,
+    Tie,
+    as_numbers,
+    is_bound,
+    split_bindings,
+)
 from linkwright.model.expression import TIME, Expression
 from linkwright.model.frames import are_parallel, axes_of, pack_inertia, snapped
 from linkwright.model.joint_kinds import KINDS

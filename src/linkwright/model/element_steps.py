@@ -18,7 +18,7 @@ from linkwright.model.expression import Expression
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.quantities import Quantity
 from linkwright.spatial.algebra import Array, dot, length
-from linkwright.tape.recorder import arctan2
+from linkwright.tape.block import arctan2
 
 #: The values of an element's laws, from the names that it adds to parameters, TIME and quantities.
 Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]

@@ -17,8 +17,8 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.tape.block import Symbol, absolute, arctan2, floor, maximum, minimum, sign, table, where
 from linkwright.tape.operations import Table
-from linkwright.tape.recorder import Symbol, absolute, arctan2, floor, maximum, minimum, sign, table, where
 
 
 def _step(x: Any, x0: Any, y0: Any, x1: Any, y1: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.model.bindings import Array, is_bound
+from linkwright.model.elements import Array, is_bound
 from linkwright.model.joint_kinds import KIND_LIST
 from linkwright.spatial.algebra import cross, dot, is_zero
 from linkwright.spatial.rotation import General, Rotation, Turn

@@ -29,7 +29,7 @@ from linkwright.spatial.rotation import (
     quaternion_matrix,
     quaternion_product,
 )
-from linkwright.tape.recorder import arctan2, equal, floor, where
+from linkwright.tape.block import arctan2, equal, floor, where
 
 
 def _unit(k: int) -> list[float]:

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.arguments import real_array
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
-from linkwright.model.bindings import is_bound, split_bindings
 from linkwright.model.description import (
     BODY_ARRAYS,
     GROUND,
@@ -27,7 +26,18 @@ from linkwright.model.description import (
     Start,
     kind_number,
 )
-from linkwright.model.elements import AppliedWrench, Driver, Element, JointForce, PointOnLine, Rod, Tie, laws_of
+from linkwright.model.elements import (
+    AppliedWrench,
+    Driver,
+    Element,
+    JointForce,
+    PointOnLine,
+    Rod,
+    Tie,
+    is_bound,
+    laws_of,
+    split_bindings,
+)
 from linkwright.model.expression import Expression, Number, replaced
 from linkwright.model.frames import combined_inertia, full_inertia, pack_inertia, snapped
 from linkwright.model.quantities import Quantity, quantities

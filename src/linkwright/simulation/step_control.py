@@ -18,7 +18,7 @@ from linkwright.base.arrays import Floats
 from linkwright.model.joint_kinds import KIND_LIST
 from linkwright.model.tree import Tree
 from linkwright.simulation.integrators import Tableau
-from linkwright.tape.recorder import less, less_equal, maximum, minimum, where
+from linkwright.tape.block import less, less_equal, maximum, minimum, where
 
 Flags = NDArray[np.bool_]
 

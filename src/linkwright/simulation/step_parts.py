@@ -15,10 +15,9 @@ from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.dynamics.programs import Maker
 from linkwright.simulation.step_control import CLOSED, ROUNDS, Entries, entries_of
-from linkwright.tape.block import Block
+from linkwright.tape.block import Block, absolute, less_equal, maximum, minimum, where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Program, Zero
-from linkwright.tape.recorder import absolute, less_equal, maximum, minimum, where
 from linkwright.tape.running import straightened
 
 LONG, WIDTH = 96, 8  # numbers beyond which a vector is run through in a loop, and how many of them at a time

@@ -20,9 +20,9 @@ from linkwright.simulation.integrators import Tableau
 from linkwright.simulation.step_control import CLOSED
 from linkwright.simulation.step_parts import Composer, Parts
 from linkwright.simulation.steps import Stages, ending, fixed_step
+from linkwright.tape.block import less_equal, maximum, where
 from linkwright.tape.build import Ref
 from linkwright.tape.program import Program
-from linkwright.tape.recorder import less_equal, maximum, where
 
 if TYPE_CHECKING:
     from linkwright.dynamics.programs import Maker

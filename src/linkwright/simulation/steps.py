@@ -14,9 +14,9 @@ import numpy as np
 from linkwright.simulation.integrators import Row, Tableau, dense_count, dense_terms, weighted
 from linkwright.simulation.step_control import CONTROL, GROUPS, SETTINGS, absolute_tolerances, after, before, reached
 from linkwright.simulation.step_parts import Composer, Parts, Seat
+from linkwright.tape.block import absolute, maximum, where
 from linkwright.tape.build import Ref
 from linkwright.tape.program import Program
-from linkwright.tape.recorder import absolute, maximum, where
 
 
 class Stages:

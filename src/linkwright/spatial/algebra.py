@@ -1,13 +1,19 @@
-"""Small vectors and matrices in NumPy syntax, over floats and recorded scalars alike.
+"""Small vectors and matrices in NumPy syntax, over floats and recorded scalars alike; inverses of small symmetric
+matrices.
 
 Twists are [v; ω] and wrenches [f; l], linear part first. A symmetric 3×3 is packed as xx, yy, zz, xy, xz, yz.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
+
+from linkwright.tape.block import equal, maximum, minimum, where
 
 Array = Any  # an array of floats or of recorded scalars
 
@@ -161,3 +167,231 @@ def ldl_solve(lower: Array, inverse: list[Any], b: Array) -> Array:
         for k in range(i + 1, n):
             x[i] = x[i] - lower[k][i] * x[k]
     return np.array(x)
+
+
+#: A pivot below this part of its reference counts as zero.
+RANK_TOLERANCE = 1e-10
+
+
+def inverse(d: Array) -> Array:
+    """D⁻¹ of a symmetric positive D; the lower triangle is read."""
+    n = len(d)
+    lower, pivots = ldl(d)
+    # Column j of L⁻¹, which is unit lower triangular.
+    columns: list[list[Any]] = []
+    for j in range(n):
+        x: list[Any] = [0.0] * j + [1.0]
+        for i in range(j + 1, n):
+            entry = -lower[i][j]
+            for k in range(j + 1, i):
+                entry = entry - lower[i][k] * x[k]
+            x.append(entry)
+        columns.append(x)
+    scaled = [[p * y for p, y in zip(pivots, x, strict=True)] for x in columns]
+    rows: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i, n):
+            entry = scaled[j][j] * columns[i][j]
+            for k in range(j + 1, n):
+                entry = entry + scaled[j][k] * columns[i][k]
+            rows[i][j] = rows[j][i] = entry
+    return np.array(rows).reshape(n, n)
+
+
+def generalised_inverse(d: Array, reference: Array) -> Array:
+    """G with D G D = D of a symmetric semidefinite D: see `swept`."""
+    return swept(d, reference, RANK_TOLERANCE)[0]
+
+
+def swept(d: Array, reference: Array, tolerance: float) -> tuple[Array, list[Any]]:
+    """G with D G D = D of a symmetric semidefinite D, by sweeps in the order of the rows; and the pivots met.
+
+    A pivot that is at most `tolerance` of its entry in `reference`, the row's scale before anything was
+    eliminated, counts as zero, and its row and column of G are zero: that equation repeats those before it.
+    """
+    n = len(d)
+    a: list[list[Any]] = [[d[i][j] for j in range(n)] for i in range(n)]
+    pivots: list[Any] = []
+    for k in range(n):
+        pivot = a[k][k]
+        pivots.append(pivot)
+        if is_zero(pivot) or is_zero(reference[k]):
+            part: Any = 0.0
+        else:
+            skip = pivot <= tolerance * reference[k]  # false for NaN, which so stays
+            part = where(skip, 0.0, 1.0 / where(skip, 1.0, pivot))
+        column = [a[i][k] for i in range(n)]
+        share = [x * part for x in column]
+        for i in range(n):
+            for j in range(i, n):
+                if k not in (i, j):
+                    a[i][j] = a[j][i] = a[i][j] - share[i] * column[j]
+        for i in range(n):
+            a[i][k] = a[k][i] = share[i]
+        a[k][k] = -part
+    return np.array([[-x for x in row] for row in a]).reshape(n, n), pivots
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """What counts as zero at a step: a pivot of at most this part of its row's entry in `references`."""
+
+    part: Any
+    references: Array
+
+
+class Pivoted:
+    """A generalised inverse of a symmetric semidefinite D, whose pivots are chosen by size when the code runs.
+
+    Of the rows left, the one whose pivot is the largest part of its entry in `scales` goes next, so that rows that are
+    nearly dependent for a moment wait for others that are not. `limits` has an entry a step, the most of them taken: a
+    pivot that is no more than that counts as zero, and its equation repeats others. Rows that are zero by structure
+    take no part.
+    """
+
+    def __init__(self, d: Array, scales: Array, limits: Sequence[Limit]) -> None:
+        self.size = len(d)
+        self.rows = [k for k in range(self.size) if not is_zero(d[k][k])]
+        self.steps: list[_Step] = []
+        a = {(i, j): d[i][j] for i in self.rows for j in self.rows if i <= j}
+        weights = {k: 1.0 / scales[k] for k in self.rows}
+        for number, limit in enumerate(limits[: len(self.rows)]):
+            step = self._choose(a, weights, limit)
+            self.steps.append(step)
+            if number + 1 == min(len(limits), len(self.rows)):
+                break
+            for i, j in a:
+                a[i, j] = a[i, j] - step.column[i] * step.share[j]
+            weights = {k: where(step.chosen[k], 0.0, w) for k, w in weights.items()}
+
+    def _choose(self, a: dict[tuple[int, int], Any], weights: dict[int, Any], limit: Limit) -> _Step:
+        first, *others = self.rows
+        best, number = a[first, first] * weights[first], 0.0 * weights[first]
+        pivot, reference = a[first, first], limit.references[first]
+        column = {i: a[first, i] for i in self.rows}
+        for k in others:
+            part = a[k, k] * weights[k]
+            larger = part > best
+            best, number = where(larger, part, best), where(larger, float(k - first), number)
+            pivot, reference = where(larger, a[k, k], pivot), where(larger, limit.references[k], reference)
+            column = {i: where(larger, a[min(i, k), max(i, k)], c) for i, c in column.items()}
+        skip = pivot <= limit.part * reference  # false for NaN, which so stays
+        inverse = where(skip, 0.0, 1.0 / where(skip, 1.0, pivot))
+        chosen = {k: equal(number, float(k - first)) for k in self.rows}
+        share = {i: c * inverse for i, c in column.items()}
+        return _Step(chosen, column, share, inverse, best)
+
+    def solve(self, right: Array) -> Array:
+        """x with D x = r, where that can be solved, for a vector or the columns of a matrix."""
+        if right.ndim == 2:
+            return np.stack([self.solve(column) for column in right.T], axis=1)
+        left = {k: right[k] for k in self.rows}
+        pivot_values: list[Any] = []
+        for number, step in enumerate(self.steps):
+            picked: Any = left[self.rows[0]]
+            for k in self.rows[1:]:
+                picked = where(step.chosen[k], left[k], picked)
+            pivot_values.append(picked)
+            if number + 1 < len(self.steps):
+                left = {k: x - step.share[k] * picked for k, x in left.items()}
+        x: dict[int, Any] = dict.fromkeys(self.rows, 0.0)
+        for step, picked in zip(reversed(self.steps), reversed(pivot_values), strict=True):
+            value = picked * step.inverse
+            for k in self.rows:
+                value = value - step.share[k] * x[k]
+            x = {k: where(step.chosen[k], value, entry) for k, entry in x.items()}
+        return np.array([x.get(k, 0.0) for k in range(self.size)])
+
+    def parts(self) -> list[Any]:
+        """The pivot of every row as a part of its scale; 0 for one that none was left for."""
+        none = [0.0] * self.size
+        for k in self.rows:
+            none[k] = reduce(maximum, [where(step.chosen[k], step.part, 0.0) for step in self.steps], 0.0)
+        return none
+
+    def least(self, count: int) -> Any:
+        """The least of the first `count` pivots, as parts of their rows' scales."""
+        return reduce(minimum, [step.part for step in self.steps[:count]], 1.0)
+
+
+class LeastSquares(Pivoted):
+    """The same for equations that contradict each other a little: the pseudoinverse, by the scales of the rows.
+
+    Which rows are chosen changes from state to state. Where loops are a little open, or rounded numbers leave a gap,
+    rows that repeat others do not quite, and another choice would be another answer: both sides are projected
+    onto what all rows have in common, so that it changes smoothly with the state.
+    """
+
+    def __init__(self, d: Array, scales: Array, limits: Sequence[Limit]) -> None:
+        super().__init__(d, scales, limits)
+        self.roots = {k: np.sqrt(scales[k]) for k in self.rows}
+        self.basis: list[dict[int, Any]] = []
+        scaled = {(i, j): d[i][j] / (self.roots[i] * self.roots[j]) for i in self.rows for j in self.rows if i <= j}
+        for step in self.steps:
+            # D once more takes the square of a gap out of what the chosen rows have alone.
+            column = {k: step.share[k] / self.roots[k] for k in self.rows}
+            image = {i: _dot({j: scaled[min(i, j), max(i, j)] for j in self.rows}, column) for i in self.rows}
+            for _ in range(2):
+                image = self._without(image)
+            square = _dot(image, image)
+            none = square <= 0.0
+            length = where(none, 0.0, 1.0 / np.sqrt(where(none, 1.0, square)))
+            self.basis.append({k: x * length for k, x in image.items()})
+
+    def _without(self, vector: dict[int, Any]) -> dict[int, Any]:
+        for unit in self.basis:
+            part = _dot(unit, vector)
+            vector = {k: x - part * unit[k] for k, x in vector.items()}
+        return vector
+
+    def _within(self, vector: dict[int, Any]) -> dict[int, Any]:
+        parts = [_dot(unit, vector) for unit in self.basis]
+        return {k: _dot({n: unit[k] for n, unit in enumerate(self.basis)}, dict(enumerate(parts))) for k in vector}
+
+    def solve(self, right: Array) -> Array:
+        """x with D x = r, as nearly as can be."""
+        if right.ndim == 2:
+            return super().solve(right)
+        near = self._within({k: right[k] / self.roots[k] for k in self.rows})
+        x = super().solve(np.array([near[k] * self.roots[k] if k in near else 0.0 for k in range(self.size)]))
+        shared = self._within({k: x[k] * self.roots[k] for k in self.rows})
+        return np.array([shared[k] / self.roots[k] if k in shared else 0.0 for k in range(self.size)])
+
+
+def _dot(a: dict[int, Any], b: dict[int, Any]) -> Any:
+    return dot([a[k] for k in a], [b[k] for k in a]) if a else 0.0
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One pivot: 1 for the row chosen and 0 for the others; its column, that over the pivot; 1/pivot, or 0; and the
+    pivot as a part of the row's scale."""
+
+    chosen: dict[int, Any]
+    column: dict[int, Any]
+    share: dict[int, Any]
+    inverse: Any
+    part: Any
+
+
+def semidefinite_factor(a: Array) -> Array:
+    """A lower G with G Gᵀ = A of a symmetric matrix that is positive or zero along every direction.
+
+    A column whose pivot is lost in rounding is zero.
+    """
+    n = len(a)
+    g: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    for j in range(n):
+        pivot = a[j][j]
+        for k in range(j):
+            pivot = pivot - g[j][k] * g[j][k]
+        there = pivot > 1e-15 * a[j][j]
+        root = np.sqrt(where(there, pivot, 1.0))
+        scale = where(there, 1.0 / root, 0.0)
+        g[j][j] = where(there, root, 0.0)
+        for i in range(j + 1, n):
+            entry = a[i][j]
+            for k in range(j):
+                entry = entry - g[i][k] * g[j][k]
+            g[i][j] = entry * scale
+    return np.array(g)

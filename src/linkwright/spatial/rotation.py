@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from linkwright.spatial.algebra import PACKED, Array, cross, pack, point_velocity, symmetric_times, unpack, wrench_at
-from linkwright.tape.recorder import arctan2, less, where
+from linkwright.tape.block import arctan2, less, where
 
 
 class Rotation(Protocol):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from linkwright.analysis.force_series import forces
 from linkwright.base.arrays import Floats
 from linkwright.constraints.assembly import assemble
-from linkwright.constraints.case_batch import Batch, drawn_states
+from linkwright.constraints.newton import Batch, drawn_states
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.model.bodies import NUMBERS, QUANTITIES, bodies_of_cases
 from linkwright.model.cases import Cases

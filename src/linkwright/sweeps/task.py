@@ -21,8 +21,7 @@ from linkwright.base.arguments import path_text
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError, NameNotFound
 from linkwright.model.system import SIMULATION_METHODS
-from linkwright.outputs.analysis_request import KINDS, AnalysisSettings, kind_of, times_asked
-from linkwright.outputs.output_language import named
+from linkwright.outputs.output_language import KINDS, AnalysisSettings, kind_of, named, times_asked
 from linkwright.simulation.run_settings import Stepping
 
 if TYPE_CHECKING:
@@ -286,9 +285,9 @@ def _check_names(names: Sequence[str], outputs: Sequence[str]) -> None:
 
 def _model(model: Mechanism | str | os.PathLike[str]) -> ModelText:
     """The text of a model."""
-    from linkwright.formats import check_file
     from linkwright.formats.mks.mks_reader import ModelText  # for the weight of lark
     from linkwright.formats.mks.mks_writer import write_mks
+    from linkwright.formats.model_files import check_file
     from linkwright.mechanism import Mechanism, load
 
     if not isinstance(model, Mechanism):

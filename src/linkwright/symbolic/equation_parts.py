@@ -11,7 +11,7 @@ from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.mechanism import Mechanism
 from linkwright.model.joint_kinds import JointKind
-from linkwright.symbolic.derivation.elementary_links import Model
+from linkwright.symbolic.derivation.literal import Model
 from linkwright.symbolic.derivation.progress import Derivation, Progress
 from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, flat, place
 from linkwright.symbolic.formulas.polynomial_forms import Forms

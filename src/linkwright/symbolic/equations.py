@@ -19,7 +19,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.files import check_place, write_text
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
-from linkwright.symbolic.derivation.elementary_links import Model
+from linkwright.symbolic.derivation.literal import Model
 from linkwright.symbolic.derivation.literal import literal as made_literal
 from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way

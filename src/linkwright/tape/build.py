@@ -13,9 +13,8 @@ import numpy as np
 from linkwright.base.arguments import check_memory, whole_number
 from linkwright.errors import RecordingError
 from linkwright.tape import operations as O
-from linkwright.tape.block import Block, finish
+from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.program import Buffer, Program, Role
-from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.running import preparing
 from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Case, Each, Mapping, Operand, Statement

@@ -11,13 +11,12 @@ import numpy as np
 from linkwright.base.arrays import Floats, Longs
 from linkwright.errors import RecordingError
 from linkwright.tape.activity import varied
-from linkwright.tape.block import Block, finish
+from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.build import ProgramBuilder, Wiring
 from linkwright.tape.derivative_blocks import Directions, fixed, forward_solve, pull_back, push_forward
 from linkwright.tape.derivative_reverse import reverse_program
 from linkwright.tape.operations import differentiable
 from linkwright.tape.program import Program, Role
-from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.running import straightened
 from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Walk, Zero

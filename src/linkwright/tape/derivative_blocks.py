@@ -23,12 +23,11 @@ import numpy as np
 
 from linkwright.base.arrays import Longs
 from linkwright.tape import operations as O
-from linkwright.tape.block import Block
+from linkwright.tape.block import Block, Recorder
 from linkwright.tape.build import ProgramBuilder, Wiring
 from linkwright.tape.dataflow import first_start
 from linkwright.tape.operations import choice, differentiable, partials
 from linkwright.tape.program import Program
-from linkwright.tape.recorder import Recorder
 from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import ITEM, Case, Copy, Each, Operand, Solve, Zero
 

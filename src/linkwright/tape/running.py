@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from linkwright.base.locks import Lock
-from linkwright.tape.block import Block, finish
+from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.program import Buffer, Program
-from linkwright.tape.recorder import Recorder, undisturbed
 from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Case, Copy, Each, Operand, PartialVisitor, Statement, Walk, Zero
 

@@ -19,7 +19,7 @@ from linkwright.tape import operations as O
 from linkwright.tape.operations import ADD, DIV, MUL, NEG, SUB, Table
 
 if TYPE_CHECKING:
-    from linkwright.tape.recorder import Recorder
+    from linkwright.tape.block import Recorder
 
 # What a node is when it is no operation. Their places matter: `op > NEG` says neither constant nor negation.
 CONSTANT, INPUT = -1, 255

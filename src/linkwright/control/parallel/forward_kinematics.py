@@ -21,9 +21,9 @@ from linkwright.control.parallel.hexapod import LEGS, Hexapod
 from linkwright.control.parallel.legs import crank_end, every_leg, minus, onto_ground, plus
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
+from linkwright.tape.block import absolute, less_equal, maximum, minimum, where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import Copy, Each, Loop, Program, Zero
-from linkwright.tape.recorder import absolute, less_equal, maximum, minimum, where
 
 TOLERANCE = 1e-13  # m, of every rod's length: poses then are good to 1e-12
 ROUNDS = 8  # at most so many corrections

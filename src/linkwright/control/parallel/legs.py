@@ -22,7 +22,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.control.parallel.hexapod import Hexapod, LinkInertia
 from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
-from linkwright.tape.recorder import absolute, arctan2, maximum, minimum
+from linkwright.tape.block import absolute, arctan2, maximum, minimum
 
 Vector = Sequence[Any]
 KNEE = -1  # which of the crank's two solutions: −1 has the knee outside, 1 inside

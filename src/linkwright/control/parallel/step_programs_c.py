@@ -44,9 +44,9 @@ from linkwright.control.parallel.hexapod import LEGS, Hexapod, LinkInertia
 from linkwright.control.parallel.legs import minus, plus
 from linkwright.kernels.c.spelling import function_name
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
+from linkwright.tape.block import absolute, arctan2, less, less_equal, maximum, minimum, where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Each, Program
-from linkwright.tape.recorder import absolute, arctan2, less, less_equal, maximum, minimum, where
 
 STATE, REFERENCE, GAINS, REPORT = 26, 19, 13, 22
 POSE, TWIST, ACCELERATION, TORQUES = slice(0, 7), slice(7, 13), slice(13, 19), slice(19, 25)

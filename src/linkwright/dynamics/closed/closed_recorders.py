@@ -36,11 +36,9 @@ from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.tangents import state_derivatives
 from linkwright.dynamics.traversals.traversal import Unrolled, add_to
 from linkwright.errors import ModelError
-from linkwright.spatial.algebra import Array, dot, is_zero
-from linkwright.spatial.definite import RANK_TOLERANCE
-from linkwright.tape.block import Block
+from linkwright.spatial.algebra import RANK_TOLERANCE, Array, dot, is_zero
+from linkwright.tape.block import Block, where
 from linkwright.tape.build import trace
-from linkwright.tape.recorder import where
 
 #: The part of the largest singular value of G, and of a common inertia, that counts as none.
 NO_ANGLE, NO_INERTIA = 1e-8, 1e-9

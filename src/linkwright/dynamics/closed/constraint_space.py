@@ -29,9 +29,8 @@ from linkwright.dynamics.methods.factor import Factor, factorise
 from linkwright.dynamics.methods.mass_matrix import driving, of_configurations
 from linkwright.dynamics.traversals.traversal import Unrolled, add_to
 from linkwright.model.tree import record_slices
-from linkwright.spatial.algebra import Array, is_zero, ldl_solve
-from linkwright.spatial.definite import RANK_TOLERANCE, LeastSquares, Limit, swept
-from linkwright.tape.recorder import maximum, minimum
+from linkwright.spatial.algebra import RANK_TOLERANCE, Array, LeastSquares, Limit, is_zero, ldl_solve, swept
+from linkwright.tape.block import maximum, minimum
 
 Pair = tuple[int, int]
 

@@ -15,8 +15,8 @@ import numpy as np
 from linkwright.base.arguments import finite_number
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock, cached_property
-from linkwright.constraints.case_batch import wrong_way
 from linkwright.constraints.equations import Equations
+from linkwright.constraints.newton import wrong_way
 from linkwright.dynamics.closed import redundancy as rounding
 from linkwright.dynamics.closed.consistent import as_drawn, body_sizes, weighed, weighed_by_parameters
 from linkwright.dynamics.closed.contradictions import no_rates, no_state

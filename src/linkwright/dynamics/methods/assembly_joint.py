@@ -12,11 +12,12 @@ from linkwright.spatial.algebra import (
     centripetal,
     cross,
     dot,
+    inverse,
     pack_symmetric,
+    semidefinite_factor,
     symmetric_product,
     unpack_symmetric,
 )
-from linkwright.spatial.definite import inverse, semidefinite_factor
 from linkwright.spatial.rotation import Transform
 
 Fields = dict[str, dict[str, Array]]

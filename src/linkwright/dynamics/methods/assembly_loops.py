@@ -36,10 +36,9 @@ from linkwright.dynamics.methods.articulated_body import eliminate
 from linkwright.dynamics.methods.newton_euler import ground_acceleration
 from linkwright.dynamics.methods.virtual_work import held, with_armature
 from linkwright.dynamics.traversals.traversal import Link, State, Unrolled
-from linkwright.spatial.algebra import Array
-from linkwright.spatial.definite import inverse
+from linkwright.spatial.algebra import Array, inverse
 from linkwright.spatial.rotation import ArticulatedInertia
-from linkwright.tape.recorder import maximum
+from linkwright.tape.block import maximum
 
 #: Σ is a difference: below this part of the bodies' own mobility (1e-12 with the rank tolerance) it is rounding.
 NOISE = 1e-2

@@ -20,8 +20,7 @@ import numpy as np
 
 from linkwright.dynamics.methods.articulated_body import accelerated, three_passes
 from linkwright.dynamics.traversals.traversal import Link, State, Traversal
-from linkwright.spatial.algebra import Array
-from linkwright.spatial.definite import inverse
+from linkwright.spatial.algebra import Array, inverse
 from linkwright.spatial.rotation import ArticulatedInertia
 
 

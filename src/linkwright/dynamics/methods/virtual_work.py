@@ -28,8 +28,7 @@ import numpy as np
 from linkwright.dynamics.methods.articulated_body import accelerated, three_passes
 from linkwright.dynamics.traversals.traversal import Link, State, Traversal
 from linkwright.model.joint_kinds import JointKind
-from linkwright.spatial.algebra import Array, symmetric_product, unpack_symmetric
-from linkwright.spatial.definite import inverse
+from linkwright.spatial.algebra import Array, inverse, symmetric_product, unpack_symmetric
 from linkwright.spatial.rotation import ArticulatedInertia
 
 

@@ -24,9 +24,9 @@ from linkwright.dynamics.traversals.traversal import Link, Shape
 from linkwright.model.joint_kinds import KIND_LIST, JointKind
 from linkwright.model.tree import RECORD, Tree, record_slices
 from linkwright.spatial.algebra import Array
+from linkwright.tape.block import Recorder
 from linkwright.tape.build import ProgramBuilder, Ref
 from linkwright.tape.program import ITEM, Zero
-from linkwright.tape.recorder import Recorder
 from linkwright.tape.scalar import Scalar
 
 SPECIAL = 8  # different records up to which each has code of its own

@@ -15,10 +15,10 @@ from linkwright.formats.mks.attributes import Attributes, Registry
 from linkwright.formats.mks.parser import Parsed
 from linkwright.formats.mks.syntax import Fault, Group, Item, Listed, Node, Problems, Span, Statement, Word
 from linkwright.formats.mks.values import Numeric, Scope, colour_of, now_of
-from linkwright.model.bindings import Array, is_bound
 from linkwright.model.builder import Builder
 from linkwright.model.builder_parts import Body, Triad
 from linkwright.model.description import GROUND_NAMES
+from linkwright.model.elements import Array, is_bound
 from linkwright.model.expression import Expression
 from linkwright.model.frames import are_parallel, axes_of, axis_frame
 from linkwright.model.model_checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults

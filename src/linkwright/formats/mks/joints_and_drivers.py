@@ -26,9 +26,9 @@ from linkwright.formats.mks.syntax import (
     either,
 )
 from linkwright.formats.mks.values import Numeric, Scope, Value
-from linkwright.model.bindings import is_bound
 from linkwright.model.builder_parts import Joint, Triad
 from linkwright.model.description import LOSSES
+from linkwright.model.elements import is_bound
 from linkwright.model.expression import Call, Expression, Number
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.quantities import COORDINATES, POSITIONS, joint_index

@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwright.errors import ModelError
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number
-from linkwright.symbolic.derivation.elementary_links import Link
+from linkwright.symbolic.derivation.literal import Link
 from linkwright.symbolic.formulas.exact import (
     NEAR,
     ONE,

@@ -13,7 +13,6 @@ from linkwright.model.description import Description
 from linkwright.model.elements import JointForce, Rod
 from linkwright.model.expression import Expression, Name, Number, replaced
 from linkwright.model.topology import Topology, of_first_leader, span
-from linkwright.symbolic.derivation.elementary_links import Inertial, Link, Model, Rotor, Vector
 from linkwright.symbolic.derivation.exact_numbers import (
     Angles,
     Basis,
@@ -23,6 +22,7 @@ from linkwright.symbolic.derivation.exact_numbers import (
     plain,
     tabulated,
 )
+from linkwright.symbolic.derivation.literal import Inertial, Link, Model, Rotor, Vector
 from linkwright.symbolic.formulas.exact import (
     NEAR,
     ONE,

@@ -12,7 +12,7 @@ from typing import Literal
 from linkwright.base.arguments import first_few
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError
-from linkwright.symbolic.derivation.elementary_links import Inertial, Link, Model, Vector
+from linkwright.symbolic.derivation.literal import Inertial, Link, Model, Vector
 from linkwright.symbolic.formulas.exact import Matrix
 from linkwright.symbolic.formulas.formula import Sum, place
 from linkwright.symbolic.formulas.ring import Poly, Ring

@@ -11,7 +11,7 @@ from warnings import warn
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightWarning
-from linkwright.symbolic.derivation.elementary_links import Model
+from linkwright.symbolic.derivation.literal import Model
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way
 from linkwright.symbolic.formulas.formula import Symbol, place
 from linkwright.symbolic.formulas.ring import Angle, Poly

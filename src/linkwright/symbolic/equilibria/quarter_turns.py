@@ -14,7 +14,7 @@ from math import cos, pi, prod, sin
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.symbolic.derivation.elementary_links import Model
+from linkwright.symbolic.derivation.literal import Model
 from linkwright.symbolic.equilibria.balance import Balance
 from linkwright.symbolic.formulas.exact import rational
 from linkwright.symbolic.formulas.formula import Sum, Symbol, evaluate, symbols

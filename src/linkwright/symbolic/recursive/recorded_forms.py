@@ -28,8 +28,7 @@ from linkwright.model.topology import Topology
 from linkwright.model.tree import Tree
 from linkwright.spatial.rotation import Chain, Transform, Turn
 from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, moving, weighing
-from linkwright.tape.block import Block, finish
-from linkwright.tape.recorder import Recorder, undisturbed
+from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.running import straightened
 from linkwright.tape.scalar import Scalar
 

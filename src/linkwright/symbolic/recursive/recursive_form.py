@@ -31,8 +31,7 @@ from linkwright.symbolic.recursive.recursive_printing import (
     python,
     to_sympy,
 )
-from linkwright.tape.block import Block, finish
-from linkwright.tape.recorder import Recorder, undisturbed
+from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.running import straightened
 
 if TYPE_CHECKING:

@@ -30,8 +30,7 @@ from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import Description
 from linkwright.model.quantities import FRICTION_SPEED
-from linkwright.symbolic.derivation.elementary_links import NONE, Link, Model
-from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, carried
+from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, NONE, Link, Model, carried
 from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Mass
 from linkwright.symbolic.formulas.exact import ZERO, added, rational, spread, times
