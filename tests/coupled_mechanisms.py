@@ -71,7 +71,7 @@ class _Drawer:
             self._train()
         self._build()
         if rng.uniform() < 0.3:
-            self._tie()
+            self._point_constraint()
         self._load()
         if rng.uniform() < 0.5:
             self._drive()
@@ -236,7 +236,7 @@ class _Drawer:
         """Where a point is drawn, in ground."""
         return after(self.poses[end[0]], (np.eye(3), end[1]))[1]
 
-    def _tie(self) -> None:
+    def _point_constraint(self) -> None:
         """A rod to ground, or a plane of ground, that takes the freedom of a joint."""
         movable = self._movable()
         if not movable:
@@ -246,12 +246,12 @@ class _Drawer:
         point, post = self._point([self.far[name]]), self._point([GROUND])
         if self.rng.uniform() < 0.5:
             self.b.rod(point[2], post[2], float(np.linalg.norm(self._seen(point) - self._seen(post))), "rod")
-            self.drawn.ties["rod"] = Push((point[:2], post[:2]))
+            self.drawn.point_constraints["rod"] = Push((point[:2], post[:2]))
         else:
             axes = rotation(self.rng.normal(size=3), 1.1)
             plane = self.b.frame(GROUND, axes, self._seen(point) + axes[:, :2] @ self.rng.normal(size=2), "floor")
             self.b.point_on_plane(plane, point[2], "plane")
-            self.drawn.ties["plane"] = Push((point[:2],), (GROUND, axes[:, 2]))
+            self.drawn.point_constraints["plane"] = Push((point[:2],), (GROUND, axes[:, 2]))
 
     # -- loads ------------------------------------------------------------------------------------------------
     def _load(self) -> None:

@@ -116,7 +116,7 @@ class Drawn:
     pair_loads: list[PairLoad] = field(default_factory=list)
     wrenches: list[Wrench] = field(default_factory=list)
     drives: list[Drive] = field(default_factory=list)
-    ties: dict[str, Push] = field(default_factory=dict)
+    point_constraints: dict[str, Push] = field(default_factory=dict)
     rests: bool = False  # whether springs hold it
     prescribed: bool = False  # whether drivers prescribe all of its motion
     mech: lw.Mechanism = None  # type: ignore[assignment]

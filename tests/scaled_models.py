@@ -67,7 +67,7 @@ class Scale:
         for m in d.mimics:
             own, other = along[m.follower], along[m.leader]
             mimics.append(replace(m, ratio=m.ratio * own / other, offset=m.offset * own))
-        ties = [replace(x, length=x.length * s) if isinstance(x, Rod) else x for x in d.ties]
+        point_constraints = [replace(x, length=x.length * s) if isinstance(x, Rod) else x for x in d.point_constraints]
         initial = [replace(x, value=x.value * self.unit(x.quantity)) for x in d.initial]
         start = None if d.start is None else replace(d.start, p=d.start.p * s)
         system = d.system
@@ -96,7 +96,7 @@ class Scale:
             start=start,
             system=system,
             mimics=tuple(mimics),
-            ties=tuple(ties),
+            point_constraints=tuple(point_constraints),
             drivers=tuple(self.driver(x) for x in d.drivers),
             elements=tuple(self.element(x) for x in d.elements),
             initial=tuple(initial),

@@ -261,7 +261,7 @@ class Check:
         drawn, balance = self.drawn, Balance(self.drawn, self.m)
         balance.loads()
         balance.gears({g.name: self._scalar(g.name, g.follower) for g in drawn.gears})
-        pushes = drawn.ties | {x.name: x.push for x in drawn.drives if x.push is not None}
+        pushes = drawn.point_constraints | {x.name: x.push for x in drawn.drives if x.push is not None}
         balance.along_lines(pushes, {name: self.sol.series[f"{name}.force"].values for name in pushes})
         for name, wrench in self.wrenches.items():
             balance.between((drawn.joints[name].child, drawn.joints[name].parent), *wrench)

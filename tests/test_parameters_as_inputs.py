@@ -54,7 +54,7 @@ def with_all_numbers_bound(mech: lw.Mechanism, length: float = 1.5, mass: float 
             return replace(one, laws=tuple(map(between, one.laws, other.laws)))
         return replace(one, law=between(one.law, other.law))
 
-    def tie(one: Any, other: Any) -> Any:
+    def constraint(one: Any, other: Any) -> Any:
         return replace(one, length=between(one.length, other.length)) if isinstance(one, Rod) else one
 
     return lw.Mechanism(
@@ -64,7 +64,7 @@ def with_all_numbers_bound(mech: lw.Mechanism, length: float = 1.5, mass: float 
             bindings=bindings,
             elements=tuple(map(element, d.elements, e.elements)),
             drivers=tuple(replace(x, law=between(x.law, y.law)) for x, y in zip(d.drivers, e.drivers, strict=True)),
-            ties=tuple(map(tie, d.ties, e.ties)),
+            point_constraints=tuple(map(constraint, d.point_constraints, e.point_constraints)),
             initial=tuple(
                 replace(x, value=between(x.value, y.value)) for x, y in zip(d.initial, e.initial, strict=True)
             ),
@@ -320,7 +320,7 @@ def test_another_gear_ratio_has_ranks_of_its_own() -> None:
         b.mimic("E", "A", g, (1 - g) * float(np.arctan2(1.0, 0.5)))
     mech = b.build().with_parameters(g=1.0)
     own = lw.Mechanism(mech.description)
-    rows = range(sum(c.form.size for c in own.programs.closings))
+    rows = range(sum(c.form.size for c in own.programs.loop_constraints))
     assert mech.programs.redundancy.rank(rows) == own.programs.redundancy.rank(rows) == 2
     assert mech.programs.parametrised is None
 

@@ -18,7 +18,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import ForwardMethod, Reference, Request
 from linkwright.dynamics.mechanism_base import Answering
-from linkwright.dynamics.programs import Maker
+from linkwright.dynamics.programs import ProgramFactory
 from linkwright.errors import KernelError, LinkwrightError, ModelError, ShapeError
 from linkwright.kernels.foreign import on_device
 from linkwright.model import builder
@@ -39,7 +39,7 @@ class Mechanism(Answering):
         self, description: Description, *, source: Mechanism | None = None, names: Collection[str] = ()
     ) -> None:
         """Of a description; with `source`, of one that differs from it in the values of the parameters `names`."""
-        super().__init__(Maker(description, None if source is None else source.programs, names))
+        super().__init__(ProgramFactory(description, None if source is None else source.programs, names))
         self._source = source
 
     def __getstate__(self) -> tuple[Description, Mechanism | None, tuple[str, ...]]:
@@ -118,7 +118,7 @@ class Mechanism(Answering):
         """
         from linkwright.dynamics.closed.redundancy import warned  # for weight
 
-        state = warned(self.auxiliary.closing).auxiliary.initial_state(t)
+        state = warned(self.auxiliary.nearest).auxiliary.initial_state(t)
         return state.q.copy(), state.v.copy()
 
     @cached_property
@@ -239,8 +239,9 @@ class Mechanism(Answering):
         return reactions(self, *(real_array(f"reactions: {name}", x) for name, x in named.items()))
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
-        """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, ties and
-        drivers exert, in newtons where the equation is a distance and newton metres where it is an angle.
+        """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, rods,
+        point constraints and drivers exert, in newtons where the equation is a distance and newton metres where it is
+        an angle.
 
         Where constraints are redundant it is one solution of many, and not that of `reactions`; the accelerations are
         the same with each.

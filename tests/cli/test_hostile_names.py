@@ -9,7 +9,7 @@ from command import linkwright
 from rich.text import Text
 
 from linkwright.cli.app import app
-from linkwright.cli.screen import console, tell_error, tell_text, tell_warning
+from linkwright.cli.screen import console, print_error, print_text, print_warning
 from linkwright.errors import UNSEEN, FormatError, LinkwrightWarning, NameNotFound, on_one_line, visible
 
 ESC, CSI, OVERRIDE = "\x1b[31m", "\x9b2J", "\u202e"
@@ -71,7 +71,7 @@ def test_no_verb_lets_a_word_of_its_command_line_reach_the_terminal(capsys, verb
     assert obeyed(outcome.out + outcome.err) == ""
 
 
-@pytest.mark.parametrize("tell", [tell_error, tell_warning, tell_text, lambda text: console().print(Text(text))])
+@pytest.mark.parametrize("tell", [print_error, print_warning, print_text, lambda text: console().print(Text(text))])
 def test_messages_are_shown_with_their_controls_spelled_out(capsys, tell):
     tell(f"a{ESC}b{OVERRIDE}c")
     out, err = capsys.readouterr()

@@ -18,7 +18,7 @@ def tree_of(mech: lw.Mechanism) -> lw.Mechanism:
     kept = [j for j in range(d.nj) if d.joint_names[j] not in loops]
     arrays = {name: getattr(d, name)[kept] for name in JOINT_ARRAYS}
     names = Names([d.joint_names[j] for j in kept])
-    return Mechanism(replace(d, joint_names=names, cuts=frozenset(), ties=(), drivers=(), **arrays))
+    return Mechanism(replace(d, joint_names=names, cuts=frozenset(), point_constraints=(), drivers=(), **arrays))
 
 
 def with_loops(tree: lw.Mechanism, q: np.ndarray, loops: list[tuple[str, str, str]], seed: int) -> lw.Mechanism:
@@ -52,7 +52,7 @@ class Motion:
         self.mech, self.tree = mech, tree_of(mech)
         self.programs = {
             name: mech.program(name, form="rolled")
-            for name in ("forward_dynamics", "constraint_forces", "closing", "settling")
+            for name in ("forward_dynamics", "constraint_forces", "position_correction", "velocity_projection")
         }
 
     def ask(self, name: str, *arrays: np.ndarray, t: float = 0.0) -> np.ndarray:
@@ -63,13 +63,13 @@ class Motion:
     def jacobian(self, q: np.ndarray, t: float) -> np.ndarray:
         """G: what the constraints miss at a unit of each rate."""
         nv = self.mech.nv
-        still = self.ask("settling", q, np.zeros(nv), t=t)[1]
-        return np.stack([self.ask("settling", q, e, t=t)[1] - still for e in np.eye(nv)], axis=1)
+        still = self.ask("velocity_projection", q, np.zeros(nv), t=t)[1]
+        return np.stack([self.ask("velocity_projection", q, e, t=t)[1] - still for e in np.eye(nv)], axis=1)
 
     def close(self, q: np.ndarray, t: float) -> np.ndarray:
-        """The position that `closing` leads to."""
+        """The position that `nearest` leads to."""
         for _ in range(20):
-            dv, phi = self.ask("closing", q, t=t)
+            dv, phi = self.ask("position_correction", q, t=t)
             if np.abs(phi).max(initial=0.0) < 1e-13:
                 break
             q = self.mech.integrate(q, dv)
@@ -83,13 +83,13 @@ class Motion:
         g = self.jacobian(q, t)
         self._check_slope(q, g, t)
         # Velocities: the least change, in the metric of M, that the constraints ask for.
-        dv, rate = self.ask("settling", q, v, t=t)
+        dv, rate = self.ask("velocity_projection", q, v, t=t)
         pull = np.linalg.solve(m, g.T)
         held = np.linalg.pinv(g @ pull, rcond=1e-9, hermitian=True)
         size = 1.0 + np.abs(v).max()
         assert np.abs(dv + pull @ (held @ rate)).max() < 1e-9 * size
         v = v + dv
-        assert np.abs(self.ask("settling", q, v, t=t)[1]).max(initial=0.0) < 1e-10 * size
+        assert np.abs(self.ask("velocity_projection", q, v, t=t)[1]).max(initial=0.0) < 1e-10 * size
         # Accelerations: Newton and Euler with the constraints' forces ...
         a, forces = (self.ask(name, q, v, tau, t=t) for name in ("forward_dynamics", "constraint_forces"))
         h = tree.bias_forces(q, v, t=t) if needs_time else tree.bias_forces(q, v)
@@ -99,19 +99,21 @@ class Motion:
         assert np.abs(self._drift(q, v, a, t)).max(initial=0.0) < 1e-6 * (1.0 + np.abs(a).max() + np.abs(v).max() ** 2)
         # Positions: from nearby back, at first order by the least change.
         near = mech.integrate(q, 1e-4 * v / size)
-        dv, phi = self.ask("closing", near, t=t)
+        dv, phi = self.ask("position_correction", near, t=t)
         g = self.jacobian(near, t)
         if np.linalg.matrix_rank(g, 1e-7) == len(g):
             pull = np.linalg.solve(tree.mass_matrix(near), g.T)
             right = -pull @ np.linalg.solve(g @ pull, phi)
             assert np.abs(dv - right).max() < 1e-9 * np.abs(right).max(initial=1e-6)
-        assert np.abs(self.ask("closing", self.close(near, t), t=t)[1]).max(initial=0.0) < 1e-12
+        assert np.abs(self.ask("position_correction", self.close(near, t), t=t)[1]).max(initial=0.0) < 1e-12
 
     def _check_slope(self, q: np.ndarray, g: np.ndarray, t: float) -> None:
         """G is the slope of Φ."""
         step = 1e-6
         for k, e in enumerate(np.eye(self.mech.nv)):
-            ends = [self.ask("closing", self.mech.integrate(q, sign * step * e), t=t)[1] for sign in (1.0, -1.0)]
+            ends = [
+                self.ask("position_correction", self.mech.integrate(q, sign * step * e), t=t)[1] for sign in (1.0, -1.0)
+            ]
             slope = (ends[0] - ends[1]) / (2.0 * step)
             assert np.allclose(slope, g[:, k], atol=1e-7 * (1.0 + np.abs(g).max()))
 
@@ -121,5 +123,5 @@ class Motion:
         for n, weight in ((1, 8.0), (-1, -8.0), (2, -1.0), (-2, 1.0)):
             s = n * h
             there = self.mech.integrate(q, s * v)
-            found = found + weight * self.ask("settling", there, v + s * a, t=t + s)[1]
+            found = found + weight * self.ask("velocity_projection", there, v + s * a, t=t + s)[1]
         return found / (12.0 * h)

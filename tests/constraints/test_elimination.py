@@ -34,7 +34,7 @@ def test_a_correction_is_the_least_one_that_closes_random_loops(seed):
     d = mech.description
     ends = [("rod0", 0, 4), ("rod1", 1, 5)]
     rods = tuple(Rod(name, d.body_names[i], d.body_names[j], as_expression(0.4)) for name, i, j in ends)
-    k = kinematics(lw.Mechanism(replace(d, ties=rods)))
+    k = kinematics(lw.Mechanism(replace(d, point_constraints=rods)))
     q = start_state(k.equations)
     q[:, :3] += 0.02 * rng.normal(size=q[:, :3].shape)
     phi, parts, root, delta, pivots = _correction(k, q)

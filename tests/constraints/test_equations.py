@@ -31,8 +31,11 @@ def test_a_body_not_placed_stands_on_its_placed_neighbour_rather_than_on_ground(
     [
         ({"drivers": (Driver("lift", "absolute", "mark.x", TIME),)}, "driver 'lift' is on ground alone"),
         ({"drivers": (Driver("pull", "distance", "ground", TIME, "mark"),)}, "driver 'pull' is on ground alone"),
-        ({"ties": (Rod("strut", "bar", "tip", Number(1.0)),)}, "tie 'strut' is within body 'bar' alone"),
-        ({"ties": (PointOnPlane("table", "ground", "mark"),)}, "tie 'table' is on ground alone"),
+        ({"point_constraints": (Rod("strut", "bar", "tip", Number(1.0)),)}, "rod 'strut' is within body 'bar' alone"),
+        (
+            {"point_constraints": (PointOnPlane("table", "ground", "mark"),)},
+            "point constraint 'table' is on ground alone",
+        ),
     ],
 )
 def test_a_constraint_with_nothing_to_move_is_refused_by_name(change, said):

@@ -130,7 +130,7 @@ def test_loops_move_as_virtual_work_moves_them(seed: int) -> None:
     q, v, tau = state(tree, seed)
     names = tree.description.body_names
     mech = with_loops(tree, q, [("spherical", names[4], names[9]), ("revolute", names[5], names[7])], seed)
-    v = v + mech.program("settling", form="rolled")(q, v)[0]
+    v = v + mech.program("velocity_projection", form="rolled")(q, v)[0]
     found = mech.program("forward_dynamics", form="rolled")(q, v, tau)
     assert relative(found, mech.forward_dynamics(q, v, tau, method="virtual-work")) < 1e-9
 
@@ -162,7 +162,7 @@ def test_ties_and_drivers_obey_the_equations_with_multipliers() -> None:
     now = [q[0], np.linalg.norm(x[2][:3, 3] - x[5][:3, 3]), x[5][0, 3]]
     mech = tied(float(np.linalg.norm(x[1][:3, 3])), x[3][:3, 3], on_first, np.subtract(now, laws))
     motion = Motion(mech)
-    assert np.abs(motion.ask("closing", q, t=t)[1]).max() < 1e-12
+    assert np.abs(motion.ask("position_correction", q, t=t)[1]).max() < 1e-12
     motion.check(q, *rng.standard_normal((2, mech.nv)), t)
 
 
@@ -252,7 +252,7 @@ def test_a_crank_with_many_joints_moves_as_one_piece(monkeypatch: pytest.MonkeyP
     motion.check(q, v, tau)
     monkeypatch.setattr(pieces, "MANY", 1000)
     whole, _ = fan(12)
-    v = v + motion.ask("settling", q, v)[0]
+    v = v + motion.ask("velocity_projection", q, v)[0]
     right = Motion(whole).ask("forward_dynamics", q, v, tau)
     assert relative(motion.ask("forward_dynamics", q, v, tau), right) < 1e-11
 

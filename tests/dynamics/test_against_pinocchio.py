@@ -249,28 +249,28 @@ def test_following_joints_give_the_dynamics_of_pinocchios_free_joints_tied_toget
     mech = lw.load(path, mimic="follow")
     if not mech.description.mimics:
         pytest.skip(f"{path.name} names mimic leaders that it does not define; its joints stay independent")
-    tie, shift = tied(mech, free.mech)
+    constraint, shift = tied(mech, free.mech)
     rng = np.random.default_rng(1)
     q, v, a = rng.uniform(-1, 1, (3, 1, mech.nv))
-    pq, pv, pa = free.pin_q(tie @ q[0] + shift), free.pin_v(tie @ v[0]), free.pin_v(tie @ a[0])
-    expected = tie.T @ free.ours(pin.rnea(free.model, free.data, pq, pv, pa))
+    pq, pv, pa = free.pin_q(constraint @ q[0] + shift), free.pin_v(constraint @ v[0]), free.pin_v(constraint @ a[0])
+    expected = constraint.T @ free.ours(pin.rnea(free.model, free.data, pq, pv, pa))
     inverse = run(mech.program("inverse_dynamics"), (q, v, a), 1)[0][0]
     assert relative(inverse, expected) < EXACT
     mass = run(mech.program("mass_matrix"), (q,), 1)[0].reshape(mech.nv, mech.nv)
-    assert relative(mass, tie.T @ free.ours(full(pin.crba(free.model, free.data, pq))) @ tie) < EXACT
+    assert relative(mass, constraint.T @ free.ours(full(pin.crba(free.model, free.data, pq))) @ constraint) < EXACT
 
 
 def tied(mech: lw.Mechanism, free: lw.Mechanism) -> tuple[np.ndarray, np.ndarray]:
     """G and o with (free joints' coordinates) = G (leaders' coordinates) + o."""
-    tie, shift = np.zeros((free.nv, mech.nv)), np.zeros(free.nv)
+    constraint, shift = np.zeros((free.nv, mech.nv)), np.zeros(free.nv)
     names = mech.description.joint_names
     rules = {names[m.follower]: m for m in mech.description.mimics}
     for joint in mech.joints:
         rule = rules.get(joint.name)
         row = free.joints[joint.name].v_slice.start
-        tie[row, joint.v_slice.start] = rule.ratio if rule else 1.0
+        constraint[row, joint.v_slice.start] = rule.ratio if rule else 1.0
         shift[row] = rule.offset if rule else 0.0
-    return tie, shift
+    return constraint, shift
 
 
 @pytest.mark.parametrize("path", with_mimics(), ids=identity)

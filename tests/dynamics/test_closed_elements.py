@@ -237,7 +237,7 @@ def test_free_parameters_reach_ties_and_laws_of_drivers(method: str) -> None:
     for function, given in (
         ("forward_dynamics", (q, v, tau)),
         ("constraint_forces", (q, v, tau)),
-        ("settling", (q, v)),
+        ("velocity_projection", (q, v)),
     ):
         program = mech.program(function, method=method, free=tuple(values))
         right = changed.program(function, method=method)(*given, t)

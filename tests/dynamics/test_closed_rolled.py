@@ -65,12 +65,12 @@ def with_laws_of_quantities(mech: lw.Mechanism, joint: str, loop: str, bodies: t
     """Forces of every kind whose laws name coordinates, places and distances elsewhere, and their rates."""
     first, second = bodies
     angle, speed = Quantity("joint", (joint,)), Quantity("joint", (joint,), rate=True)
-    closing, closing_rate = Quantity("joint", (loop,)), Quantity("joint", (loop,), rate=True)
+    nearest, constraint_rate = Quantity("joint", (loop,)), Quantity("joint", (loop,), rate=True)
     height, sinking = Quantity("place", (first,), 1), Quantity("place", (first,), 1, True)
     turning = Quantity("place", (second,), 5, True)
     apart, parting = Quantity("distance", (first, second)), Quantity("distance", (first, second), 0, True)
     elements = (
-        JointForce("a", joint, closing * 2.0 - closing_rate * speed + height),
+        JointForce("a", joint, nearest * 2.0 - constraint_rate * speed + height),
         JointForce("b", loop, angle * sinking - 3.0 * Name("q") + apart**2),
         PointForce("c", first, "ground", parting * 2.0 - Name("d") * turning),
         PointForce("d", second, "ground", parting * 3.0 - Name("d") * turning),
@@ -124,14 +124,14 @@ def test_both_forms_move_a_closed_mechanism_alike(name: str) -> None:
     assert relative(rolled, unrolled) < 1e-9
     # What constraints do to the coordinates is unique where their forces are not.
     basis = np.eye(mech.nv)
-    still = ask("settling", q, 0.0 * v)[0][1]
-    slope = np.stack([ask("settling", q, e)[0][1] - still for e in basis], axis=1)
+    still = ask("velocity_projection", q, 0.0 * v)[0][1]
+    slope = np.stack([ask("velocity_projection", q, e)[0][1] - still for e in basis], axis=1)
     forces = ask("constraint_forces", q, v, tau)
     assert relative(slope.T @ forces[1], slope.T @ forces[0]) < 1e-9
-    for one, other in zip(*ask("settling", q, v + rng.normal(size=mech.nv)), strict=True):
+    for one, other in zip(*ask("velocity_projection", q, v + rng.normal(size=mech.nv)), strict=True):
         assert relative(other, one) < 1e-8
     near = mech.integrate(q, 1e-3 * rng.normal(size=mech.nv))
-    (dv, phi), (dv_rolled, phi_rolled) = ask("closing", near)
+    (dv, phi), (dv_rolled, phi_rolled) = ask("position_correction", near)
     assert np.abs(phi - phi_rolled).max() < 1e-12
     if np.linalg.matrix_rank(slope, 1e-6) == len(slope):
         assert relative(dv_rolled, dv) < 1e-8

@@ -470,7 +470,7 @@ def test_a_loop_closed_twice_at_one_place_moves_as_if_closed_once() -> None:
 
 # -- what is refused, and what passes through ------------------------------------------------------------------
 def bars(**options: object) -> lw.Builder:
-    """Two bars from ground, joined at their ends by the joint `tie`."""
+    """Two bars from ground, joined at their ends by the joint `constraint`."""
     b = lw.Builder("bars")
     for k, name in enumerate(("left", "right")):
         b.body(name, 1.0, (0.0, 0.2, 0.0), (0.02, 0.001, 0.02))

@@ -10,7 +10,7 @@ import pytest
 import linkwright as lw
 from linkwright.dynamics.functions import FORWARD_METHODS
 from linkwright.dynamics.methods.operation_counts import GIVEN, generic_forward_dynamics
-from linkwright.dynamics.programs import Maker
+from linkwright.dynamics.programs import ProgramFactory
 from linkwright.dynamics.traversals.traversal import Link, Unrolled
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism
@@ -54,7 +54,7 @@ def test_what_is_counted_is_forward_dynamics(method: str) -> None:
     n, rng = 7, np.random.default_rng(0)
     mech = screws(n)
     q, v, tau = rng.standard_normal((3, n))
-    links = Unrolled(Maker(mech.description).tree, {"q": q, "v": v, "tau": tau}).links
+    links = Unrolled(ProgramFactory(mech.description).tree, {"q": q, "v": v, "tau": tau}).links
     inputs = [np.concatenate([np.ravel(given(link)[name]) for link in links]) for name in GIVEN]
     found = generic_forward_dynamics(n, method).evaluate([*np.concatenate(inputs), *mech.gravity])
     assert np.allclose(found, mech.forward_dynamics(q, v, tau), rtol=1e-9)

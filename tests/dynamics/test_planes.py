@@ -72,8 +72,8 @@ def answers(mech: lw.Mechanism, form: str) -> list[np.ndarray]:
     q, v, tau = 0.5 * rng.normal(size=mech.nq), *rng.normal(size=(2, mech.nv))
     push = rng.normal(size=(mech.nb, 6))
     found = [mech.program("forward_dynamics", form=form, wrenches=True)(q, v, tau, push, 0.2)]
-    found += mech.program("closing", form=form)(q, 0.2)
-    found += mech.program("settling", form=form)(q, v, 0.2)
+    found += mech.program("position_correction", form=form)(q, 0.2)
+    found += mech.program("velocity_projection", form=form)(q, v, 0.2)
     return found
 
 
@@ -124,7 +124,7 @@ def test_equations_across_the_plane_are_told_though_nothing_can_change_them() ->
         b.joint("spherical", b.triad(second, (1, 0, 0)), b.triad(b.ground, (1.5, 0, 0.25)), "c", cut=True)
     mech = b.build()
     q = np.array([0.9, -1.6])
-    (_, phi), (_, right) = (mech.program("closing", form=form)(q) for form in ("rolled", "unrolled"))
+    (_, phi), (_, right) = (mech.program("position_correction", form=form)(q) for form in ("rolled", "unrolled"))
     assert np.abs(phi - right).max() < 1e-12
     assert np.abs(phi).max() >= 0.25 - 1e-12
 

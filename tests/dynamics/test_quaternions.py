@@ -13,7 +13,7 @@ from linkwright.kernels.interpret.interpreter import run
 from linkwright.model.joint_kinds import KINDS
 from linkwright.spatial.rotation import quaternion_matrix
 
-CLOSED_ALONE = ("closing", "settling", "constraint_forces")
+CLOSED_ALONE = ("position_correction", "velocity_projection", "constraint_forces")
 TREES_ALONE = ("inverse_dynamics", "reactions", "inverse_dynamics_derivatives", "gear_forces")  # as single programs
 RATES = ("rate",)  # grows as the Euler parameters do
 MADE = {

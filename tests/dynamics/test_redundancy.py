@@ -34,7 +34,7 @@ def test_a_drawing_in_a_singular_position_hides_nothing(angle: float) -> None:
 @pytest.mark.parametrize(("make", "rank"), [(sarrus, 4), (lambda: scissors(1), 2), (lambda: scissors(3), 6)])
 def test_ranks_are_the_rates_less_the_freedom(make, rank: int) -> None:
     mech = make()
-    rows = sum(c.form.size for c in mech.programs.closings)
+    rows = sum(c.form.size for c in mech.programs.loop_constraints)
     assert mech.programs.redundancy.rank(range(rows)) == rank == mech.nv - 1
 
 
@@ -54,12 +54,12 @@ def test_constraints_are_eliminated_together_where_they_repeat_each_other_and_el
             b.place(crank, foot, f=(np.cos(0.8), np.sin(0.8), 0))
             b.joint("revolute", b.triad(b.ground, foot), b.triad(crank), f"foot{k}")
             b.joint("revolute", b.triad(crank, (1, 0, 0)), b.triad(coupler, foot), f"pin{k}", cut=k > 0)
-    maker = b.build().programs
-    blocks = Blocks(maker.redundancy, [c.form.size for c in maker.closings])
+    factory = b.build().programs
+    blocks = Blocks(factory.redundancy, [c.form.size for c in factory.loop_constraints])
     assert blocks.groups == [[0, 1]]
     assert blocks.rank(0, []) == 3
     apart = scissors(2).programs
-    assert Blocks(apart.redundancy, [c.form.size for c in apart.closings]).groups == [[0], [1]]
+    assert Blocks(apart.redundancy, [c.form.size for c in apart.loop_constraints]).groups == [[0], [1]]
     parts = blocks.split([np.arange(10.0)])
     assert [x.tolist() for x in parts] == [[0.0, 1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0, 9.0]]
 
@@ -70,6 +70,6 @@ def test_a_mechanism_that_cannot_be_assembled_has_no_known_rank() -> None:
         b.joint("revolute", b.triad(b.ground), b.triad(one), "A")
         b.joint("revolute", b.triad(one, (1, 0, 0)), b.triad(two), "B")
         b.joint("revolute", b.triad(two, (1, 0, 0)), b.triad(b.ground, (9, 0, 0)), "C", cut=True)
-    maker = b.build().programs
-    assert maker.redundancy.positions == ()
-    assert Blocks(maker.redundancy, [5]).rank(0, []) is None
+    factory = b.build().programs
+    assert factory.redundancy.positions == ()
+    assert Blocks(factory.redundancy, [5]).rank(0, []) is None

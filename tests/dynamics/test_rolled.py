@@ -11,7 +11,7 @@ from test_identities import numbers, states
 import linkwright as lw
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.methods.by_name import METHODS
-from linkwright.dynamics.programs import Maker
+from linkwright.dynamics.programs import ProgramFactory
 from linkwright.dynamics.traversals.buffers import Field, layout, slots
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.variant import _idle
@@ -53,7 +53,7 @@ def test_packed_programs_give_what_unrolled_ones_give(made: str) -> None:
         options |= {"reference": "world"} if function == "twist" else {}
         options |= {"method": "articulated-body"} if function == "forward_dynamics" else {}
         request = Request(function, form="rolled", **options)
-        program = Maker(mech.description).program(request, packed=True)
+        program = ProgramFactory(mech.description).program(request, packed=True)
         given = [arrays[n] for n in names.split()]
         (found, *_) = run(program, given, len(q))
         wanted = numbers(mech, function, *given, form="unrolled", **options)
@@ -69,7 +69,7 @@ def test_every_method_packed_under_wrenches(method: str) -> None:
     q, v, tau = states(mech, 1)
     wrenches = np.random.default_rng(2).standard_normal((3, mech.nb, 6))
     request = Request("forward_dynamics", method, wrenches=True, form="rolled")
-    found = Maker(mech.description).program(request, packed=True)(q, v, tau, wrenches)
+    found = ProgramFactory(mech.description).program(request, packed=True)(q, v, tau, wrenches)
     wanted = numbers(mech, "forward_dynamics", q, v, tau, wrenches, wrenches=True, form="unrolled")
     assert relative(found, wanted) < 1e-11
 

@@ -36,7 +36,7 @@ def assert_same(a: Description, b: Description, *, atol: float = 0.0, elements: 
     for name in (
         "drivers",
         "initial",
-        "ties",
+        "point_constraints",
         "system",
         "shapes",
         "traces",

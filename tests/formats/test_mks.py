@@ -321,7 +321,11 @@ def test_ties_keep_the_order_of_the_file():
         HINGE + "POINT ON PLANE p (plane = g, point = a); ROD r (triad = g, triad = a, length = 1 + 1);"
         "POINT ON LINE l (line = g, point = a);"
     )
-    assert d.ties == (PointOnPlane("p", "g", "a"), Rod("r", "g", "a", Number(1.0) + 1.0), PointOnLine("l", "g", "a"))
+    assert d.point_constraints == (
+        PointOnPlane("p", "g", "a"),
+        Rod("r", "g", "a", Number(1.0) + 1.0),
+        PointOnLine("l", "g", "a"),
+    )
 
 
 @pytest.mark.parametrize(

@@ -120,9 +120,9 @@ def reworded(rng: Random, data: bytes, corpus: Sequence[bytes]) -> bytes:
                 parts[at:at] = [rng.choice(ODD)]
             case 9:
                 depth = rng.choice((1, 2, 3, 10)) if rng.random() < 0.95 else rng.choice((60, 200, 3000))
-                opening, closing = rng.choice(("()", "[]", "{}", "-)", "(("))
+                opening, nearest = rng.choice(("()", "[]", "{}", "-)", "(("))
                 piece = parts[at : at + rng.choice((1, 3))]
-                parts[at : at + len(piece)] = [opening * depth, *piece, closing * depth]
+                parts[at : at + len(piece)] = [opening * depth, *piece, nearest * depth]
             case 10 if n:
                 k = at % n
                 parts[k] = rng.choice((parts[k].upper(), parts[k].swapcase(), parts[k][::-1], parts[k] * 2))

@@ -230,7 +230,7 @@ def tied(length=0.4):
 def test_ties_and_drivers_of_a_body_that_becomes_part_of_ground_are_left_out_and_told():
     with pytest.warns(LinkwrightWarning) as told:
         d = lock(tied(), {"j1": 0.0})
-    assert [x.name for x in d.ties] == ["other"]
+    assert [x.name for x in d.point_constraints] == ["other"]
     assert [x.name for x in d.drivers] == ["turn"]
     text = [str(w.message) for w in told]
     assert text == [
@@ -243,7 +243,7 @@ def test_ties_and_drivers_of_a_body_that_becomes_part_of_ground_are_left_out_and
 def test_a_rod_within_bodies_made_one_is_left_out_where_it_holds_and_else_refused():
     with pytest.warns(LinkwrightWarning, match="rod 'other' is left out: 'b1' and 'b3' no longer move"):
         d = lock(tied(), {"j2": 0.0, "j3": 0.0})
-    assert [x.name for x in d.ties] == ["stay"]
+    assert [x.name for x in d.point_constraints] == ["stay"]
     assert len(d.drivers) == 3
     with pytest.raises(ModelError, match=r"rod 'other' is between 'b1' and 'b3'.* has a gap of 0\.0\d+ m"):
         lock(tied(), {"j2": 1.0, "j3": 0.8})

@@ -21,8 +21,8 @@ METHODS = [
 def left_open(mech, sol):
     """What is left of the constraints at every point, in position and in velocity."""
     t = (sol.time,) if mech.description.drivers else ()
-    phi = mech.program("closing")(sol.q, *t)[1]
-    rate = mech.program("settling")(sol.q, sol.v, *t)[1]
+    phi = mech.program("position_correction")(sol.q, *t)[1]
+    rate = mech.program("velocity_projection")(sol.q, sol.v, *t)[1]
     return np.abs(phi).max(), np.abs(rate).max()
 
 

@@ -71,7 +71,7 @@ def test_constraints_that_cannot_be_met_end_a_run_with_their_name(options):
     assert sol.status.reason in ("constraint cannot be met", "step underflow")
     assert sol.status.time < 3.0
     assert sol.status.time == sol.time[-1]
-    assert np.abs(mech.program("closing")(sol.q, sol.time)[1]).max() < 1e-9
+    assert np.abs(mech.program("position_correction")(sol.q, sol.time)[1]).max() < 1e-9
 
 
 def test_a_dead_centre_is_told_with_the_constraints_that_meet_in_it():

@@ -78,7 +78,7 @@ def test_the_state_of_an_event_closes_the_loops():
     sol = lw.simulate(mech, 2.0, events=lw.Event(lambda t, q, v: np.cos(q[0]), name="upright"))
     assert sol.events
     for event in sol.events:
-        assert np.abs(mech.program("closing")(event.q)[1]).max() < 1e-12
+        assert np.abs(mech.program("position_correction")(event.q)[1]).max() < 1e-12
 
 
 def test_events_must_be_functions_that_give_one_number():

@@ -64,8 +64,8 @@ def test_between_two_steps_the_error_has_the_order_of_dense_output(name):
 def test_states_between_steps_are_possible_ones():
     mech = four_bar()
     sol = lw.simulate(mech, 1.0, v0=None, saving=lw.Saving(interval=0.003))
-    assert np.abs(mech.program("closing")(sol.q)[1]).max() < 1e-12
-    assert np.abs(mech.program("settling")(sol.q, sol.v)[1]).max() < 1e-12
+    assert np.abs(mech.program("position_correction")(sol.q)[1]).max() < 1e-12
+    assert np.abs(mech.program("velocity_projection")(sol.q, sol.v)[1]).max() < 1e-12
     body = lw.simulate(top(), 1.0, v0=[0.0, 0.0, 0.0, 1.0, 2.0, 3.0], saving=lw.Saving(interval=0.01))
     np.testing.assert_allclose(np.linalg.norm(body.q[:, 3:], axis=1), 1.0, atol=4e-16)
 

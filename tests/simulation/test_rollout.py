@@ -112,7 +112,7 @@ def test_motions_whose_drivers_go_beyond_reach_are_told() -> None:
     good = np.isfinite(found.q[0, :, 0])
     assert 10 < good.sum() < 100
     assert good[: good.sum()].all()
-    assert np.abs(mech.program("closing")(found.q[0, good], found.time[good])[1]).max() < 1e-9
+    assert np.abs(mech.program("position_correction")(found.q[0, good], found.time[good])[1]).max() < 1e-9
     assert not lw.rollout(mech, q, np.zeros(2), 0.01, 1, t_start=1.5).ok
 
 

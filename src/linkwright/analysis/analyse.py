@@ -180,8 +180,8 @@ def _dynamic(
 def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solution:
     """States of rest, each sought from the one before."""
     refuse_massless(mech)
-    closing = mech.auxiliary.closing
-    mech = closing.mechanism
+    nearest = mech.auxiliary.nearest
+    mech = nearest.mechanism
     when = points if mech.programs.needs_time else points[:1]
     state = mech.auxiliary.initial_state(float(when[0]))
     q = state.q
@@ -203,7 +203,7 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
             unstable = f"the equilibrium at t = {t:.6g} s is unstable: the least push takes the mechanism out of it"
         if progress is not None:
             progress(k + 1, len(when))
-    status = replace(status, notes=(*closing.notes, *state.notes, *((unstable,) if unstable else ())))
+    status = replace(status, notes=(*nearest.notes, *state.notes, *((unstable,) if unstable else ())))
     none = np.zeros((len(rows), mech.nv))
     table = np.array(rows).reshape(len(rows), mech.nq)
     counters = Counters(newton_iterations=work, points=len(rows))
@@ -222,7 +222,7 @@ def _inverse_dynamic(
     refuse_undriven(mech)
     solution = kinematic(mech, system, points, freedom, progress)
     same = solution.description is mech.description
-    return _acted(mech if same else mech.auxiliary.closing.mechanism, solution)
+    return _acted(mech if same else mech.auxiliary.nearest.mechanism, solution)
 
 
 def refuse_undriven(mech: Mechanism) -> None:
@@ -288,16 +288,16 @@ def kinematic(
             progress=None if progress is None else (lambda k: progress(k, count)),
         )
     except AssemblyError:
-        closing = mech.auxiliary.closing
-        if system.assembly_tolerance is not None or closing.mechanism is mech:
+        nearest = mech.auxiliary.nearest
+        if system.assembly_tolerance is not None or nearest.mechanism is mech:
             raise
-        return _with_notes(kinematic(closing.mechanism, system, points, choice, progress), closing.notes)
+        return _with_notes(kinematic(nearest.mechanism, system, points, choice, progress), nearest.notes)
     stop = motion.stop
     if motion.miss > EXACT * d.length_scale or stop is not None:
-        closing = mech.auxiliary.closing
-        if closing.mechanism is not mech:
-            return _with_notes(kinematic(closing.mechanism, system, points, choice, progress), closing.notes)
-        begun = (*begun, *closing.notes)
+        nearest = mech.auxiliary.nearest
+        if nearest.mechanism is not mech:
+            return _with_notes(kinematic(nearest.mechanism, system, points, choice, progress), nearest.notes)
+        begun = (*begun, *nearest.notes)
     if stop is None:
         status = Status(True, notes=(*begun, *motion.notes), time=float(motion.times[-1]))
     else:

@@ -63,8 +63,8 @@ def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> 
     if not joints:
         lam = mech.constraint_forces(solution.q, solution.v, tau, t=solution.time)
         rows: dict[tuple[str, str], list[Floats]] = {}
-        for k, (closing, _) in enumerate(mech.programs.constraint_rows):
-            rows.setdefault((closing.group, closing.name), []).append(lam[:, k])
+        for k, (constraint, _) in enumerate(mech.programs.constraint_rows):
+            rows.setdefault((constraint.group, constraint.name), []).append(lam[:, k])
         return _constraints(mech, {key: np.stack(columns, axis=1) for key, columns in rows.items()})
     # The motion's own accelerations: at rest there are none, whatever the drivers' laws do in time.
     wrenches, multipliers = exerted(mech, solution.q, solution.v, solution.a, tau, solution.time)
@@ -107,7 +107,7 @@ def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats])
         angular["gear", m.name or d.joint_names[m.follower]] = turns(d.kind_of(m.follower).name, 0)
     forces: list[tuple[str, Series]] = []
     for (group, name), columns in multipliers.items():
-        if group not in ("driver", "tie", "gear"):
+        if group not in ("driver", "rod", "point constraint", "gear"):
             continue
         size = columns[:, 0] if columns.shape[1] == 1 else np.linalg.norm(columns, axis=1)
         word, unit = ("torque", "N m") if angular.get((group, name)) else ("force", "N")

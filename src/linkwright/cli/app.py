@@ -16,7 +16,7 @@ from linkwright.cli.equations_verb import equations
 from linkwright.cli.export_verb import export
 from linkwright.cli.run_verb import as_options
 from linkwright.cli.run_verb import run as run_model
-from linkwright.cli.screen import Interrupted, tell_error, tell_text
+from linkwright.cli.screen import Interrupted, print_error, print_text
 from linkwright.cli.study_verb import study
 from linkwright.cli.sweep_verb import sweep
 from linkwright.cli.view_verb import view
@@ -60,30 +60,30 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app(args=None if arguments is None else list(arguments), prog_name="linkwright", standalone_mode=False)
     except MksError as error:
-        tell_text(str(error))
+        print_text(str(error))
         count = len(error.problems)
-        tell_error(f"{error.file} cannot be read: {count} problem{'s' * (count != 1)}")
+        print_error(f"{error.file} cannot be read: {count} problem{'s' * (count != 1)}")
         return 1
     except LinkwrightError as error:
-        tell_error(as_options(str(error)))
+        print_error(as_options(str(error)))
         return 1
     except _WrongWords as error:
-        return _tell_usage(error)
+        return _print_usage(error)
     except Interrupted as interruption:
-        tell_error(str(interruption))
+        print_error(str(interruption))
         return INTERRUPTED
     except (typer.Abort, KeyboardInterrupt):
-        tell_error("interrupted")
+        print_error("interrupted")
         return INTERRUPTED
     except OSError as error:
-        tell_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        print_error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 1
     if code == INTERRUPTED:  # newer releases of typer end so, without a word
-        tell_error("interrupted")
+        print_error("interrupted")
     return code if isinstance(code, int) else 0
 
 
-def _tell_usage(error: Exception) -> int:
+def _print_usage(error: Exception) -> int:
     context = getattr(error, "ctx", None)
     message = str(error.format_message()) if hasattr(error, "format_message") else str(error)
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -92,5 +92,5 @@ def _tell_usage(error: Exception) -> int:
         return 2
     sentence = message[:1].lower() + message[1:].rstrip(".")
     command = context.command_path if context else "linkwright"
-    tell_error(f"{sentence}; see {command} --help")
+    print_error(f"{sentence}; see {command} --help")
     return 2

@@ -23,7 +23,7 @@ from linkwright.cli.screen import (
     file_options,
     load,
     model_table,
-    tell_warning,
+    print_warning,
 )
 from linkwright.errors import on_one_line
 
@@ -70,9 +70,9 @@ def check(
     for line in _remarks(mechanism):
         screen.print(line, soft_wrap=True)
     for warning in warnings:
-        tell_warning(warning)
+        print_warning(warning)
     for note in ready(mechanism):  # or the error that the analysis would end with
-        tell_warning(note)
+        print_warning(note)
 
 
 def _remarks(mechanism: Mechanism) -> list[str]:
@@ -92,7 +92,7 @@ def _remarks(mechanism: Mechanism) -> list[str]:
 def constrained(mechanism: Mechanism) -> bool:
     """Whether there is more to satisfy than the joints of a tree."""
     d = mechanism.description
-    return bool(mechanism.loops or d.ties or d.drivers)
+    return bool(mechanism.loops or d.point_constraints or d.drivers)
 
 
 def _freedom(mechanism: Mechanism) -> list[str]:
@@ -122,14 +122,14 @@ def summary(mechanism: Mechanism) -> list[str]:
         lines.append(f"further frames: {', '.join(frames)}")
     if mechanism.loops:
         lines.append(f"loops closed by: {', '.join(mechanism.loops)}")
-    lines += acting(mechanism)
+    lines += force_lines(mechanism)
     if mechanism.parameters:
         values = ", ".join(f"{name} = {value:g}" for name, value in mechanism.parameters.items())
         lines.append(f"parameters: {values}")
     return lines
 
 
-def acting(mechanism: Mechanism) -> list[str]:
+def force_lines(mechanism: Mechanism) -> list[str]:
     """Forces, the beginning of motion, bodies without mass where they matter, and what SYSTEM asks for."""
     from linkwright.model.elements import AppliedWrench, JointForce
     from linkwright.model.expression import numeric_values

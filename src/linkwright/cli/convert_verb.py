@@ -20,8 +20,8 @@ from linkwright.cli.screen import (
     assignments,
     console,
     file_options,
+    print_warning,
     printed_warnings,
-    tell_warning,
 )
 from linkwright.errors import LinkwrightError
 
@@ -73,7 +73,7 @@ def convert(
         write_text(output, text)
     meshes = sorted({shape.file for shape in description.shapes if shape.file})
     if meshes and output.suffix == ".mks" and output.parent.resolve() != model.parent.resolve():
-        tell_warning(f"meshes are looked for beside the model: copy {', '.join(meshes[:8])} to {output.parent}")
+        print_warning(f"meshes are looked for beside the model: copy {', '.join(meshes[:8])} to {output.parent}")
     size = f"{counted(description.nb, 'body', 'bodies')}, {counted(description.nj, 'joint')}"
     console().print(f"{output}: {description.name}, {size}", soft_wrap=True)
 

@@ -43,7 +43,7 @@ def show_robot() -> None:
     screen.print()
     for line in [*summary(loaded.mechanism), f"read in {read:.2f} s"]:
         screen.print(line, soft_wrap=True)
-    loaded.tell_warnings()
+    loaded.print_warnings()
     arm = loaded.mechanism.lock(_FINGERS) if path else loaded.mechanism
     rng = np.random.default_rng(1)
     q, v, tau = (rng.uniform(-1.0, 1.0, (BATCH, n)) for n in (arm.nq, arm.nv, arm.nv))

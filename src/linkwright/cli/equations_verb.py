@@ -22,7 +22,7 @@ from linkwright.cli.screen import (
     console,
     grid,
     load,
-    tell_warning,
+    print_warning,
 )
 from linkwright.errors import LinkwrightError, LinkwrightWarning
 
@@ -84,14 +84,14 @@ def equations(
     for path, _ in targets:
         check_place(path)
     loaded = load(model, base=base, mimic=mimic)
-    loaded.tell_warnings()
+    loaded.print_warnings()
     mechanism = _with_values(loaded.mechanism, settings)
     words = literal if literal in ("named", "inertial", "all") else [w.strip() for w in literal.split(",")]
     options: dict[str, Any] = {"literal": words, "coordinates": coordinates, "way": way, "round_angles": round_angles}
     options["numbers"] = "all" if number and "all" in number else tuple(number or ())
     steps = form == "recursive" and not base_parameters
     if not steps:
-        _tell_estimate(mechanism, options)
+        _print_estimate(mechanism, options)
     start = perf_counter()
     with Bar(console(sys.stderr), "deriving") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", LinkwrightWarning)  # of an interruption: it is printed at the end
@@ -102,7 +102,7 @@ def equations(
     shown = console()
     shown.print(f"{eq!r}"[1:-1] + ("" if steps else f"; derived in {derived:.2g} s"), soft_wrap=True)
     if eq.left_out and not steps:  # steps have every force
-        tell_warning(f"not in these equations: {', '.join(eq.left_out)}")
+        print_warning(f"not in these equations: {', '.join(eq.left_out)}")
     if base_parameters:
         shown.print(str(eq.base), soft_wrap=True)
     elif steps:
@@ -132,7 +132,7 @@ def _sheet(eq: Equations, wanted: bool, bar: Bar) -> Sheet | None:
     if not wanted:
         return None
     if eq.form == "collected":
-        _tell_collected(eq)
+        _print_collected(eq)
     return eq.sheet(progress=bar.tell)
 
 
@@ -149,7 +149,7 @@ def _with_values(mechanism: Mechanism, settings: list[str] | None) -> Mechanism:
     return mechanism.with_parameters(**values)
 
 
-def _tell_estimate(mechanism: Mechanism, options: dict[str, Any]) -> None:
+def _print_estimate(mechanism: Mechanism, options: dict[str, Any]) -> None:
     """What is to come, where it will be long."""
     from linkwright.symbolic.equations import estimated
 
@@ -158,7 +158,7 @@ def _tell_estimate(mechanism: Mechanism, options: dict[str, Any]) -> None:
         console(sys.stderr).print(f"estimate: {size}; Ctrl-C keeps what is found by then", soft_wrap=True)
 
 
-def _tell_collected(eq: Equations) -> None:
+def _print_collected(eq: Equations) -> None:
     """How long multiple angles will be."""
     text = f"estimate: up to {eq.most():,} terms in multiple angles; --form expanded has {eq.derivation.terms():,}"
     console(sys.stderr).print(f"{text}; Ctrl-C keeps what is written by then", soft_wrap=True)

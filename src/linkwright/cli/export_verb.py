@@ -77,12 +77,12 @@ def export(
     options |= {"free": tuple(free or ()), "dt": dt, "name": name}
     if output is None:
         text = single_text(subject(loaded.mechanism, function, **options), to, precision or "float64")
-        loaded.tell_warnings()
+        loaded.print_warnings()
         sys.stdout.write(text)
         return
     more: dict[str, Any] = {"precision": precision, "arduino": arduino, "overwrite": overwrite}
     exported = write(loaded.mechanism, output, cast(Any, function), cast(Any, to), **options, **more)
-    loaded.tell_warnings()
+    loaded.print_warnings()
     screen = console()
     screen.print(f"{output}: {exported.subject.program!r}"[:-1].replace(": <Program ", ": ", 1), soft_wrap=True)
     if output.is_dir():

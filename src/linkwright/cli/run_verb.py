@@ -22,8 +22,8 @@ from linkwright.cli.screen import (
     grid,
     load,
     made_folder,
+    print_error,
     printed_warnings,
-    tell_error,
 )
 from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
 from linkwright.model.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
@@ -80,7 +80,7 @@ def run(
     loaded = load(model, parameters=assignments(set_) or None)
     if points is None and loaded.mechanism.description.system is None:
         raise LinkwrightError(f"{model}: says no times; give them, as in --times 0:8:0.1")
-    loaded.tell_warnings()
+    loaded.print_warnings()
     name = model.name.removesuffix(".mks")
     system = loaded.mechanism.description.system or System()
     chosen = kind or system.analysis
@@ -140,7 +140,7 @@ def perform(
             f"{checkpoint}: where it stands; the same command with --resume goes on from there", soft_wrap=True
         )
     if not solution.status:
-        tell_error(as_options(f"{solution.status.message}; {solution.status.advice}"))
+        print_error(as_options(f"{solution.status.message}; {solution.status.advice}"))
         return 1
     return 0
 

@@ -68,17 +68,17 @@ class Interrupted(Exception):
     """Ctrl-C, with a sentence that says what is left and how to go on."""
 
 
-def tell_error(message: str) -> None:
+def print_error(message: str) -> None:
     """One line on stderr."""
     _tell("error", "bold red", message)
 
 
-def tell_text(message: str) -> None:
+def print_text(message: str) -> None:
     """An error of several lines on stderr, as it is: places in a file with the text beneath them."""
     console(sys.stderr).print(Text(message), soft_wrap=True)
 
 
-def tell_warning(message: str) -> None:
+def print_warning(message: str) -> None:
     """One line on stderr."""
     _tell("warning", "yellow", message)
 
@@ -104,7 +104,7 @@ def printed_warnings() -> Iterator[None]:
     with caught_warnings() as texts:
         yield
     for text in texts:
-        tell_warning(text)
+        print_warning(text)
 
 
 @dataclass
@@ -114,10 +114,10 @@ class Loaded:
     mechanism: Mechanism
     warnings: list[str]
 
-    def tell_warnings(self) -> None:
+    def print_warnings(self) -> None:
         """Print the warnings, a line each."""
         for warning in self.warnings:
-            tell_warning(warning)
+            print_warning(warning)
 
 
 def load(path: Path | str, **options: Any) -> Loaded:

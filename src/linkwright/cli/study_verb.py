@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from linkwright.cli.screen import Bar, console, tell_warning
+from linkwright.cli.screen import Bar, console, print_warning
 from linkwright.errors import LinkwrightWarning, NameNotFound
 
 STUDIES = ("parallel-manipulator",)
@@ -50,6 +50,6 @@ def study(
         page = write_report(outcome, folder, overwrite=overwrite)
     screen.print(summary(outcome))
     for warning in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, LinkwrightWarning)):
-        tell_warning(warning)
+        print_warning(warning)
     screen.print(f"the report: {page}", soft_wrap=True)
     return 0 if outcome.met else 3

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from linkwright.cli.run_verb import ModelFile, analysis_kind, as_options, time_points
-from linkwright.cli.screen import Interrupted, console, grid, load, printed_warnings, tell_warning
+from linkwright.cli.screen import Interrupted, console, grid, load, print_warning, printed_warnings
 from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def sweep(
     started = perf_counter()
     done = [0, len(plan)]
     with warnings.catch_warnings(), _Bar(screen, done) as bar:
-        warnings.showwarning = lambda message, *_, **__: tell_warning(as_options(str(message)))
+        warnings.showwarning = lambda message, *_, **__: print_warning(as_options(str(message)))
         try:
             study = lw.sweep(
                 model,
@@ -156,7 +156,7 @@ def _write(study: Study, folder: Path, screen: Console, *, plot: bool, csv: bool
         try:
             study.plot(path=folder / "study.png")
         except LinkwrightError as error:
-            tell_warning(f"no figure: {error}")
+            print_warning(f"no figure: {error}")
         else:
             screen.print(f"{folder / 'study.png'}: the figure", soft_wrap=True)
     for number in animate:

@@ -18,15 +18,15 @@ from linkwright.model.joint_kinds import Measure
 from linkwright.model.topology import driven_coordinates, gear_order, initial_coordinates
 
 
-def counted_angles(e: Equations, mechanisms: Iterable[Description], q: Floats, times: Iterable[float]) -> Floats:
+def accumulated_angles(e: Equations, mechanisms: Iterable[Description], q: Floats, times: Iterable[float]) -> Floats:
     """(n, angles): the counted angles at states (n, nb, 7) of mechanisms that have these equations, at their times."""
     if not int(e.first_angle[-1]):
         return np.zeros((len(q), 1))
     rows = zip(mechanisms, q, times, strict=False)  # the mechanisms and times may be without end
-    return np.stack([counted_at_start(e, d, state, t) for d, state, t in rows])
+    return np.stack([accumulated_at_start(e, d, state, t) for d, state, t in rows])
 
 
-def counted_at_start(e: Equations, d: Description, q: Floats, t: float) -> Floats:
+def accumulated_at_start(e: Equations, d: Description, q: Floats, t: float) -> Floats:
     """The counted angles of screws and gears at a drawn state of a mechanism that has the numbers of `d`.
 
     Whole turns come from the law of a driver on the joint, from its initial value, from a screw's shift, or through a

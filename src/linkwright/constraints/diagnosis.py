@@ -24,7 +24,7 @@ from linkwright.model.quantities import angle_text, drives_angle
 
 #: Up to so many entries of J the constraints are let go one by one, and so many of them.
 DENSE, MOST = 400_000, 12
-ROUNDS, CLOSING, PATIENCE = 80, 6, 8
+ROUNDS, CLOSE_ROUNDS, PATIENCE = 80, 6, 8
 #: Parts of a gap below this part of the largest are not reported.
 PART = 1e-3
 #: How far one looks around a state, as a part of the mechanism's size, and how nearly motions there are the same.
@@ -74,7 +74,7 @@ class Relaxation:
             _, free = split(j[hard], -phi[hard])
             step = self.e.size * free @ damped(j[soft] @ free, -phi[soft] / self.e.size, damping)
             x = self.evaluate(self.moved(relaxed.q, step), relaxed.angles, hard, soft)
-            x = self._closed(x, hard, soft, CLOSING)
+            x = self._closed(x, hard, soft, CLOSE_ROUNDS)
             if self.closes(x[0]) and x[0].gap < relaxed.gap:
                 idle = 0 if x[0].gap < (1.0 - 1e-5) * relaxed.gap else idle + 1
                 best, damping = x, (0.1 * damping if damping > 1e-9 else 0.0)

@@ -104,7 +104,7 @@ class Elimination:
         ]
 
     @cached_property
-    def closing(self) -> set[int]:
+    def last_of_loops(self) -> set[int]:
         """Those that are eliminated when the pieces that they hold are joined already: the last of each loop. Equations
         of the others cannot repeat what went before."""
         ground = -1
@@ -158,7 +158,7 @@ class Solver:
         by_size: bool = False,
     ) -> None:
         self.b, self.plan, self.tolerance = builder, plan, tolerance
-        self._closing = plan.closing if by_size else set()
+        self._last_of_loops = plan.last_of_loops if by_size else set()
         self.jacobian, self.weights, self.damping = jacobian, weights, damping
         count = sum(plan.sizes)
         self._inside = builder.temporary("inside", (count,)) if count > plan.count else None
@@ -200,7 +200,7 @@ class Solver:
         self._scan(diagonal, self._diagonal_case)
         items: list[Item] = []
         for k, others, number in zip(plan.sequence, plan.left, plan.rounds, strict=True):
-            key: Key = ("pivot", sizes[k], k >= plan.constraints, k in self._closing)
+            key: Key = ("pivot", sizes[k], k >= plan.constraints, k in self._last_of_loops)
             items.append((3 * number, key, (plan.blocks[k, k], self._g_at[k], plan.first[k]), k))
             for i in others:
                 at = plan.blocks[i, k]

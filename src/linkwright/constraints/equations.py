@@ -29,7 +29,7 @@ from linkwright.model.joint_kinds import KINDS
 from linkwright.model.topology import Topology
 from linkwright.spatial.rotation import euler_parameters_matrix
 
-Group = Literal["joint", "tie", "gear", "driver", "rotor"]
+Group = Literal["joint", "rod", "point constraint", "gear", "driver", "rotor"]
 #: Where numbers of a record come from: an array of the description and a row of it, an expression, or as they are.
 Numbers = tuple[str, int] | Expression | Floats
 #: Within this sine two joint axes count as parallel: bodies are drawn roughly.
@@ -49,7 +49,9 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """One joint, tie, gear or driver: a form, the bodies of its frames (−1 is ground), its record and its law."""
+    """One joint, rod, point constraint, gear or driver: a form, the bodies of its frames (−1 is ground), its record
+    and its law.
+    """
 
     name: str
     group: Group
@@ -182,14 +184,24 @@ class Equations:
             form = forms.gear(d.kind_of(m.follower).name, d.kind_of(m.leader).name)
             source = Source((m.follower, m.leader), gear=(m.ratio, m.offset))
             yield self._constraint(m.name or d.joint_names[m.follower], "gear", form, source, [("gear", k)])
-        for tie in d.ties:
-            if isinstance(tie, Rod):
-                source = Source(places=(tie.first, tie.second), length=tie.length)
-                yield self._constraint(tie.name, "tie", forms.ROD, source, [tie.length])
-            elif isinstance(tie, PointOnLine):
-                yield self._constraint(tie.name, "tie", forms.POINT_ON_LINE, Source(places=(tie.line, tie.point)))
+        for constraint in d.point_constraints:
+            if isinstance(constraint, Rod):
+                source = Source(places=(constraint.first, constraint.second), length=constraint.length)
+                yield self._constraint(constraint.name, "rod", forms.ROD, source, [constraint.length])
+            elif isinstance(constraint, PointOnLine):
+                yield self._constraint(
+                    constraint.name,
+                    "point constraint",
+                    forms.POINT_ON_LINE,
+                    Source(places=(constraint.line, constraint.point)),
+                )
             else:
-                yield self._constraint(tie.name, "tie", forms.POINT_ON_PLANE, Source(places=(tie.plane, tie.point)))
+                yield self._constraint(
+                    constraint.name,
+                    "point constraint",
+                    forms.POINT_ON_PLANE,
+                    Source(places=(constraint.plane, constraint.point)),
+                )
         for driver in d.drivers:
             form, source = self._driven(driver)
             yield self._constraint(driver.name, "driver", form, source, law=driver.law)
@@ -366,19 +378,20 @@ def _turned(r: Floats, p: Floats) -> Floats:
 
 
 def closing_constraints(equations: Equations, topology: Topology) -> list[Constraint]:
-    """The joints that close loops, ties, couplings of joints that close loops, and drivers, each in the file's order.
+    """The joints that close loops, rods and point constraints, couplings of joints that close loops, and drivers,
+    each in the file's order.
 
     The spanning tree's own joints, and couplings between them, are in its coordinates already.
     """
     loops = set(topology.loops)
-    closing = [
+    loop_constraints = [
         c for c in equations.constraints if c.group not in ("joint", "gear") or not loops.isdisjoint(c.source.joints)
     ]
-    groups: tuple[Group, ...] = ("joint", "tie", "gear", "driver")
-    return sorted(closing, key=lambda c: groups.index(c.group))
+    order = {"joint": 0, "rod": 1, "point constraint": 1, "gear": 2, "driver": 3}
+    return sorted(loop_constraints, key=lambda c: order[c.group])
 
 
-def closings(d: Description, topology: Topology) -> tuple[Constraint, ...]:
+def loop_constraints(d: Description, topology: Topology) -> tuple[Constraint, ...]:
     """All of a mechanism's, in the order of `closing_constraints`; a gear whose turns nothing counts is an error."""
     constraints = closing_constraints(Equations(d), topology)
     for c in constraints:

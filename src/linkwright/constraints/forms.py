@@ -1,7 +1,7 @@
 """The forms of constraint equations: of two frames in ground, and of the pose of one frame in another.
 
-A form is shared by every joint, tie or driver of its kind; what differs (frames, lengths, laws) is its record. Drivers
-subtract the value of their law, so that Φ_t = −ḟ and Φ_tt = −f̈ for every one of them, and Φ_qt = 0.
+A form is shared by every joint, rod, point constraint or driver of its kind; what differs (frames, lengths, laws) is
+its record. Drivers subtract the value of their law, so that Φ_t = −ḟ and Φ_tt = −f̈ for every one of them, and Φ_qt = 0.
 
 R and p are the axes and origin of the second frame in the first; w is the twist of the second relative to the first,
 at its own origin in its own axes, so that Ṙ = R ω̃ and ṗ = R v. No equation but that of an absolute driver knows where

@@ -299,9 +299,9 @@ def forward_dynamics(layout: CentralLayout, inputs: Inputs, *, forces: bool = Fa
     return w.b.build(single=True)
 
 
-def closing(layout: CentralLayout, inputs: Inputs) -> Program:
+def position_correction(layout: CentralLayout, inputs: Inputs) -> Program:
     """q [, t] → the least change of q, in the mass metric, that closes the mechanism to first order; and Φ."""
-    w = Inertial(layout, "closing", inputs)
+    w = Inertial(layout, "position_correction", inputs)
     dv = w.b.output("dv", (w.e.tree.coordinates.nv,))
     phi = w.b.output("phi", (len(w.e.kept_rows),))
     w.place(moving=False)
@@ -312,9 +312,9 @@ def closing(layout: CentralLayout, inputs: Inputs) -> Program:
     return _least(w, w.phi, dv)
 
 
-def settling(layout: CentralLayout, inputs: Inputs) -> Program:
+def velocity_projection(layout: CentralLayout, inputs: Inputs) -> Program:
     """q, v [, t] → the least change of v, in the mass metric, that keeps the mechanism closed; and J v + Φ_t."""
-    w = Inertial(layout, "settling", inputs)
+    w = Inertial(layout, "velocity_projection", inputs)
     dv = w.b.output("dv", (w.e.tree.coordinates.nv,))
     rate = w.b.output("rate", (len(w.e.kept_rows),))
     w.place(moving=True)

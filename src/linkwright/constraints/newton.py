@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.accumulated_angles import counted_angles
+from linkwright.constraints.accumulated_angles import accumulated_angles
 from linkwright.constraints.constraint_programs import Layout, moved
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import PARALLEL, Constraint, Equations, drawn_rows, record_numbers
@@ -151,7 +151,7 @@ def damped_newton(
     e = batch.equations
     slow = np.minimum(1.0, 1.0 / e.units[:, :1])  # what gears make fast may go far
     recount = angles is None and bool(e.description.mimics)
-    here = batch.evaluate(q, _counted_angles(batch, q, t) if angles is None else angles, t)
+    here = batch.evaluate(q, _accumulated_angles(batch, q, t) if angles is None else angles, t)
     norms = batch.row_norms(here["jacobian"])
     turns, scaled = here["angles_there"], here["phi"] / norms
     miss, merit = np.max(np.abs(scaled), axis=1, initial=0.0), np.sum(scaled**2, axis=1)
@@ -169,7 +169,7 @@ def damped_newton(
         far = short < 1.0
         if far.any():
             ahead[far] = moved_states(q[far], short[far, None, None] * delta[far])
-        there = some.evaluate(ahead, _counted_angles(some, ahead, t) if recount else turns, t)
+        there = some.evaluate(ahead, _accumulated_angles(some, ahead, t) if recount else turns, t)
         scaled = there["phi"] / norms
         wanted, largest = np.sum(scaled**2, axis=1), np.maximum(turn, shift)
         idle = np.where(wanted < (1.0 - FALL) * merit, 0, idle + 1)
@@ -216,9 +216,9 @@ def _largest(x: Floats) -> Floats:
     return np.asarray(np.abs(x).reshape(len(x), -1).max(axis=1, initial=0.0))
 
 
-def _counted_angles(batch: Batch, q: Floats, t: float) -> Floats:
+def _accumulated_angles(batch: Batch, q: Floats, t: float) -> Floats:
     """The angles of screws and gears where the bodies are drawn."""
-    return counted_angles(batch.equations, map(batch.description, range(len(q))), q, repeat(t))
+    return accumulated_angles(batch.equations, map(batch.description, range(len(q))), q, repeat(t))
 
 
 def misses(programs: Programs, state: Assembled, t: float) -> dict[Constraint, float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints.inertial import CentralLayout, closing, jacobian
+from linkwright.constraints.inertial import CentralLayout, jacobian, position_correction
 from linkwright.constraints.masses import CentralEquations
 from linkwright.constraints.newton import GAPS
 from linkwright.model.description import Description
@@ -32,7 +32,7 @@ DENSE = 2_000_000
 def singular(description: Description, q: Floats, t: float = 0.0) -> list[tuple[str, str]]:
     """The constraints that become dependent at the tree's coordinates q, each with its direction in words.
 
-    ("joint 'C'", "meeting along f") of joints that close loops, ties, gears and drivers; of the tree's own joints only
+    ("joint 'C'", "meeting along f") of joints that close loops, rods, point constraints, gears and drivers; of the tree's own joints only
     if no other has a share. Equations that are redundant everywhere around are left out; nothing if q is regular.
     """
     return _Position(description, t).dependent(np.asarray(q, dtype=np.float64))
@@ -63,8 +63,8 @@ class _Position:
         return CentralLayout(CentralEquations(Tree(undriven, self.tree.topology)))
 
     @cached_property
-    def _closing(self) -> Program:
-        return closing(self._undriven, self.inputs[:1])
+    def _correction(self) -> Program:
+        return position_correction(self._undriven, self.inputs[:1])
 
     def dependent(self, q: Floats) -> list[tuple[str, str]]:
         if self.e.count * self.e.nb * self.layout.width > DENSE:
@@ -112,7 +112,7 @@ class _Position:
         units, arms = coordinate_units(self.tree)[1], self._undriven.equations.kept_arms() / self.e.size
         q = self._moved(q, AROUND * units * rng.choice([-1.0, 1.0], x.nv) * rng.uniform(0.5, 1.0, x.nv))
         for _ in range(10):
-            dv, phi = self._closing(q)
+            dv, phi = self._correction(q)
             size, gap = (float(np.max(np.abs(x), initial=0.0)) for x in (dv / units, phi * arms))
             if not size < 1.0 or gap < 1e-12:
                 break

@@ -39,7 +39,7 @@ class StraightParts(Parts):
     """The parts of an integrator whose projection takes a fixed number of rounds."""
 
     def _close(self, b: Composer, q: Ref, t: Ref, q_out: Ref) -> tuple[Ref, Ref]:
-        program = self._program("closing")
+        program = self._program("position_correction")
         size, count = b.number("size"), b.number("count")
         for k in range(ROUNDS):
             there = q_out if k == ROUNDS - 1 else b.spare(f"q_round{k}", self.nq)
@@ -48,7 +48,7 @@ class StraightParts(Parts):
             b.run(program, [inputs[port.name] for port in program.inputs], [dv, phi])
             b.run(self.integrate, [q, dv], [there])
             if k == ROUNDS - 1:
-                b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.constraint_units, [], [size])
+                b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.factory.constraint_units, [], [size])
             q = there
         b.call(lambda s: s * 0.0 + float(ROUNDS), [size], [count])
         return size, count

@@ -63,9 +63,9 @@ class Conditioned:
 
     def _gaps(self, initial: list[Initial], q: Array, v: Array, p: Array) -> list[Any]:
         """What is, less what is given."""
-        question = self.r.question(q, v, self.t, p)
-        measured = question.elements.measure([x.quantity for x in initial])
-        return [measured[x.quantity.key] - x.value.evaluate(question.constants) for x in initial]
+        context = self.r.context(q, v, self.t, p)
+        measured = context.elements.measure([x.quantity for x in initial])
+        return [measured[x.quantity.key] - x.value.evaluate(context.constants) for x in initial]
 
     def start(self, order: int, p: Array, q: Array, v: Array, a: Array, *least: Array) -> Array:
         """p, q, v, A, λ, (M W Mᵀ)⁺, the diagonal of W → [q, v]."""

@@ -11,9 +11,9 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.dynamics import body_quantities as coordinates
-from linkwright.dynamics.closed.closed_recorders import holds_of, moving
+from linkwright.dynamics.closed.closed_recorders import constraints_of, moving
 from linkwright.dynamics.functions import Request
-from linkwright.dynamics.recording_context import Question
+from linkwright.dynamics.recording_context import RecordingContext
 from linkwright.errors import LinkwrightError
 from linkwright.kernels.kernel import Kernel
 from linkwright.outputs.derivatives import Rows, Series
@@ -55,32 +55,32 @@ class Recorded:
     """
 
     def __init__(self, mech: Mechanism, free: Sequence[str]) -> None:
-        self.maker, self.free = mech.programs, tuple(free)
+        self.factory, self.free = mech.programs, tuple(free)
         self.nq, self.nv = mech.nq, mech.nv
-        self.maker.shapes(Request("closing", free=self.free))  # refuses what cannot be left free
+        self.factory.shapes(Request("position_correction", free=self.free))  # refuses what cannot be left free
 
     @property
     def rows(self) -> int:
         """The number of constraint equations."""
-        return len(self.maker.constraint_rows) if self.maker.closed else 0
+        return len(self.factory.constraint_rows) if self.factory.closed else 0
 
     def parameters(self, p: Array) -> dict[str, Any]:
         """All parameters by their names, the free ones with these values."""
-        return {**self.maker.description.parameters, **dict(zip(self.free, p, strict=True))}
+        return {**self.factory.description.parameters, **dict(zip(self.free, p, strict=True))}
 
-    def question(self, q: Array, v: Array, t: Any, p: Array) -> Question:
+    def context(self, q: Array, v: Array, t: Any, p: Array) -> RecordingContext:
         inputs = {"q": q, "v": v, "t": t}
         if self.free:
             inputs["p"] = p
-        return Question(self.maker, Request("settling", free=self.free), inputs)
+        return RecordingContext(self.factory, Request("velocity_projection", free=self.free), inputs)
 
     def held(self, q: Array, v: Array, t: Any, p: Array) -> tuple[Array, Array]:
         """Φ and G v + Φ_t of what holds the tree's coordinates."""
-        if not self.maker.closed:
+        if not self.factory.closed:
             return np.zeros(0), np.zeros(0)
-        question = self.question(q, v, t, p)
-        holds = holds_of(question, moving(question))
-        return _joined([h.phi for h in holds]), _joined([h.rate for h in holds])
+        context = self.context(q, v, t, p)
+        constraints = constraints_of(context, moving(context))
+        return _joined([h.phi for h in constraints]), _joined([h.rate for h in constraints])
 
     def open(self, q: Array, t: Any, p: Array) -> Array:
         """Φ alone."""
@@ -88,15 +88,15 @@ class Recorded:
 
     def rate(self, q: Array, v: Array) -> Array:
         """q̇."""
-        if self.nq == self.nv and not self.maker.tree.euler_parameters:
+        if self.nq == self.nv and not self.factory.tree.euler_parameters:
             return v
         none = np.zeros(len(self.free))
-        return np.asarray(coordinates.rate(self.question(q, v, 0.0, none).traversal()))
+        return np.asarray(coordinates.rate(self.context(q, v, 0.0, none).traversal()))
 
     def moved(self, q: Array, x: Array) -> Array:
         """q moved by x: a chart about q that is smooth to every order."""
         place = list(q + self.rate(q, x))
-        for at in self.maker.tree.euler_parameters:
+        for at in self.factory.tree.euler_parameters:
             e = place[at : at + 4]
             size = np.sqrt(dot(e, e))
             place[at : at + 4] = [entry / size for entry in e]
@@ -106,14 +106,14 @@ class Recorded:
         """The quantities of the measures; of those that are accelerations, the rates."""
         if not measures:
             return np.zeros(0)
-        question = self.question(q, v, t, p)
-        by_key = question.elements.measure([x.quantity for x in measures])
+        context = self.context(q, v, t, p)
+        by_key = context.elements.measure([x.quantity for x in measures])
         return np.array([by_key[x.quantity.key] for x in measures])
 
     @cached_property
     def dynamics(self) -> Program:
         """q, v, tau [, t] [, p] → a."""
-        return self.maker.program(Request("forward_dynamics", free=self.free))
+        return self.factory.program(Request("forward_dynamics", free=self.free))
 
     def acceleration(self, q: Array, v: Array, t: Any, p: Array) -> Array:
         """a under the mechanism's own forces."""

@@ -138,7 +138,7 @@ class Linearised:
 
 def linearise(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Linearised:
     """The linear model about one state; a state that does not keep its loops closed is an error."""
-    mech = warned(mech.auxiliary.closing)
+    mech = warned(mech.auxiliary.nearest)
     _check(mech, q, v, t)
     return _exact(mech, q, v, tau, t) if mech.programs.derivable else _by_differences(mech, q, v, tau, t)
 
@@ -151,7 +151,7 @@ def _exact(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: float) -> Line
     z, p = allowed(mech, g)
     by_y = by_q @ z
     if mech.closed and v.any():
-        by_y = by_y - by_v @ inverse(mech, g) @ _rates_opened(mech, q, v, z, t)
+        by_y = by_y - by_v @ inverse(mech, g) @ _open_rates(mech, q, v, z, t)
     d = z.shape[1]
     a = np.block([[-p @ _turning(mech, v) @ z, np.eye(d)], [p @ by_y, p @ by_v @ z]])
     return Linearised(a, np.concatenate([np.zeros((d, mech.nv)), p @ by_tau]), z, p)
@@ -166,7 +166,7 @@ def _singular(mech: Mechanism, q: Floats, t: float) -> ModelError:
     return ModelError(text, element=names[0] if names else None)
 
 
-def _rates_opened(mech: Mechanism, q: Floats, v: Floats, z: Floats, t: float) -> Floats:
+def _open_rates(mech: Mechanism, q: Floats, v: Floats, z: Floats, t: float) -> Floats:
     """D (m, d): how the constraints' rates G v + Φ_t change as q moves along the columns of Z.
 
     They are as smooth as sines of the coordinates, whatever the forces are.
@@ -323,7 +323,7 @@ class Equilibrium:
 
 def equilibrium(mech: Mechanism, q: Floats | None, tau: Floats | None, t: float) -> Equilibrium:
     """A state of rest near q, under gravity, the force elements, tau and the drivers as they stand at time t."""
-    mech = warned(mech.auxiliary.closing)
+    mech = warned(mech.auxiliary.nearest)
     still = _still(mech)
     force = np.zeros(mech.nv) if tau is None else one(tau, mech.nv, "tau")
     if mech.closed:

@@ -61,8 +61,8 @@ FunctionName = Literal[
     "reactions",
     "gear_forces",
     "constraint_forces",
-    "closing",
-    "settling",
+    "position_correction",
+    "velocity_projection",
     "inverse_dynamics_derivatives",
     "forward_dynamics_derivatives",
     "applied_forces",
@@ -218,11 +218,11 @@ FUNCTIONS: dict[str, Function] = {
         needs_loops=True,
         options=("method", "wrenches"),
     ),
-    "closing": Function(
+    "position_correction": Function(
         f"the least change of q that closes the loops to first order, and what is open, {_LOOPS}",
         ("q",),
         ("dv", "phi"),
-        Recorder("closing"),
+        Recorder("position_correction"),
         rolls=True,
         forces=True,
         closed=True,
@@ -230,7 +230,7 @@ FUNCTIONS: dict[str, Function] = {
         options=("method",),
         plain=False,
     ),
-    "settling": Function(
+    "velocity_projection": Function(
         f"the least change of v that keeps the loops closed, and how fast they open, {_LOOPS}",
         ("q", "v"),
         ("dv", "rate"),

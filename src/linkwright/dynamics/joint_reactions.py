@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints.accumulated_angles import counted_angles
+from linkwright.constraints.accumulated_angles import accumulated_angles
 from linkwright.constraints.equations import Constraint
 from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.kinematics import Kinematics
@@ -46,7 +46,7 @@ class Reactions:
     def multipliers(self, states: Floats, times: Floats, wanted: Floats) -> tuple[Floats, Floats]:
         """λ (T, m) with Jᵀ λ = wanted (T, nb, 6), at the bodies' origins in ground's axes, and the parts of J."""
         e, count = self.equations, len(times)
-        angles = counted_angles(e, repeat(e.description), states, times.tolist())
+        angles = accumulated_angles(e, repeat(e.description), states, times.tolist())
         still = np.zeros((count, e.nb, 6))
         _, jacobian, _, _, _ = self.programs.evaluate(states, angles, times[:, None].copy(), still)
         multipliers = np.empty((count, e.count))
@@ -143,8 +143,8 @@ class Reacting:
         """(T, nb + loops, 6): of every joint on its body, at the body's origin in its axes, its drive included: tau,
         forces and drivers on its own coordinates, less its armature's resistance.
 
-        And the multipliers of ties, gears and drivers: with those wrenches, ties, gears and the drivers of other things
-        than joints move the bodies as they move. tau on a shared coordinate is on the joint that leads.
+        And the multipliers of rods, point constraints, gears and drivers: with those wrenches, they and the drivers
+        of other things than joints move the bodies as they move. tau on a shared coordinate is on the joint that leads.
 
         Bodies move as the arrays (T, nb, ·) of a Solution say; the tree's q, v, a and tau are (T, ·). Joints: those of
         the spanning tree in their order, then those of loops.

@@ -16,7 +16,7 @@ from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
-from linkwright.dynamics.programs import Kernels, Maker
+from linkwright.dynamics.programs import Kernels, ProgramFactory
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.kernels.callpath import shortcut
 from linkwright.model.description import Description
@@ -29,8 +29,8 @@ from linkwright.tape.scalar import has_scalars
 class Described:
     """A description with its questions that need no program; `programs` is the program factory of the mechanism."""
 
-    def __init__(self, maker: Maker) -> None:
-        self.description, self.programs = maker.description, maker
+    def __init__(self, factory: ProgramFactory) -> None:
+        self.description, self.programs = factory.description, factory
 
     # -- what it is -----------------------------------------------------------------------------------
     @property
@@ -118,7 +118,7 @@ class Described:
         d, t, x = self.description, self.programs.topology, self.programs.tree.coordinates
         equations = sum(6 - d.kind_of(j).nv for j in t.loops)
         counted = DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
-        if not (t.loops or d.ties or d.drivers):
+        if not (t.loops or d.point_constraints or d.drivers):
             return counted
         from linkwright.constraints.kinematics import freedom_of
 
@@ -203,9 +203,9 @@ _PLAIN = {name: Request(name) for name, function in FUNCTIONS.items() if functio
 class Answering(Described):
     """A described mechanism with the kernels of its programs: what every method of `Mechanism` calls."""
 
-    def __init__(self, maker: Maker) -> None:
-        super().__init__(maker)
-        self.kernels = Kernels(maker)
+    def __init__(self, factory: ProgramFactory) -> None:
+        super().__init__(factory)
+        self.kernels = Kernels(factory)
         self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
 
     def program(

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock, cached_property
-from linkwright.constraints.inertial import closing, forward_dynamics, settling
+from linkwright.constraints.inertial import forward_dynamics, position_correction, velocity_projection
 from linkwright.dynamics.closed.loop_constraints import OpenLoop
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.dynamics.inertia_checks import undetermined
 from linkwright.dynamics.methods.factor import ZeroPivot
-from linkwright.dynamics.recording_context import Question, RolledQuestion
+from linkwright.dynamics.recording_context import RecordingContext, RolledContext
 from linkwright.dynamics.requests import UNROLL, RequestRules
 from linkwright.dynamics.traversals.traversal import SingularLink
 from linkwright.errors import LinkwrightError, ModelError
@@ -37,48 +37,48 @@ if TYPE_CHECKING:
     from linkwright.dynamics.closed.redundancy import Redundancy
 
 
-def traced(maker: RequestRules, function: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]) -> Any:
+def traced(factory: RequestRules, function: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]) -> Any:
     """Record a function; a division by what is always zero is reported with the joint that it belongs to."""
     try:
         return trace(function, list(shapes.values()))
     except SingularLink as error:
-        raise maker.singular(error.position) from None
+        raise factory.singular(error.position) from None
     except OpenLoop as error:
-        text = f"{error.closing} cannot be closed: fixed joints hold its triads apart; move a triad, or free a joint"
-        raise ModelError(text, element=error.closing.name) from None
+        text = f"{error.constraint} cannot be closed: fixed joints hold its triads apart; move a triad, or free a joint"
+        raise ModelError(text, element=error.constraint.name) from None
     except ZeroPivot as error:
-        at = maker.tree.coordinates.v_at
-        raise maker.singular(int(np.flatnonzero(at <= error.row)[-1])) from None
+        at = factory.tree.coordinates.v_at
+        raise factory.singular(int(np.flatnonzero(at <= error.row)[-1])) from None
 
 
-def _refuse_undetermined(maker: RequestRules, request: Request) -> None:
+def _refuse_undetermined(factory: RequestRules, request: Request) -> None:
     """Forces must determine every joint's acceleration; with free parameters, only recording shows whether they do."""
     spec = FUNCTIONS[request.function]
     if ("tau" in spec.inputs or spec.closed) and not request.free:
-        masses = maker.rolls(request) and maker.as_masses(request)
-        position = None if masses and maker.carried_by_constraints else undetermined(maker.tree)
+        masses = factory.rolls(request) and factory.as_masses(request)
+        position = None if masses and factory.carried_by_constraints else undetermined(factory.tree)
         if position is not None:
-            raise maker.singular(position)
+            raise factory.singular(position)
 
 
-def record(maker: RequestRules, request: Request) -> Program:
+def record(factory: RequestRules, request: Request) -> Program:
     """The program of a request with every link's arithmetic laid out and its constants folded."""
-    _refuse_undetermined(maker, request)
-    row, shapes = FUNCTIONS[request.function], maker.shapes(request)
-    if row.of_tree is not None and not maker.closed:
-        program: Program = row.of_tree(maker, request, shapes)
+    _refuse_undetermined(factory, request)
+    row, shapes = FUNCTIONS[request.function], factory.shapes(request)
+    if row.of_tree is not None and not factory.closed:
+        program: Program = row.of_tree(factory, request, shapes)
         return program
     names = list(shapes)
 
     def function(*arrays: Array) -> Any:
-        return row.record(Question(maker, request, dict(zip(names, arrays, strict=True))))
+        return row.record(RecordingContext(factory, request, dict(zip(names, arrays, strict=True))))
 
-    block, out_shapes, single = traced(maker, function, shapes)
+    block, out_shapes, single = traced(factory, function, shapes)
     if "frame" not in row.options:
         block = with_every_input(block)
-    if out_shapes == [(len(maker.rate_units),)]:  # an answer of one number a rate
+    if out_shapes == [(len(factory.rate_units),)]:  # an answer of one number a rate
         first = sum(int(np.prod(shapes[n])) for n in names[: names.index("q")])
-        block = spoiled_together(block, [range(first + k, first + k + 4) for k in maker.tree.euler_parameters])
+        block = spoiled_together(block, [range(first + k, first + k + 4) for k in factory.tree.euler_parameters])
     builder = ProgramBuilder(request.function)
     inputs = [builder.input(n, s) for n, s in shapes.items()]
     outputs = [builder.output(n, s) for n, s in zip(row.outputs, out_shapes, strict=True)]
@@ -86,24 +86,24 @@ def record(maker: RequestRules, request: Request) -> Program:
     return builder.build(single=single)
 
 
-def record_rolled(maker: RequestRules, request: Request, *, packed: bool) -> Program:
+def record_rolled(factory: RequestRules, request: Request, *, packed: bool) -> Program:
     """The program of a request as loops over links; `packed` for kernels, that only ask for the answer."""
-    _refuse_undetermined(maker, request)
+    _refuse_undetermined(factory, request)
     row, builder = FUNCTIONS[request.function], ProgramBuilder(request.function)
-    context = RolledQuestion(maker, request, builder, packed=packed)
+    context = RolledContext(factory, request, builder, packed=packed)
     context.finish(row.record(context), row.outputs[0])
     return builder.build(single=True)
 
 
-def record_masses(maker: RequestRules, request: Request) -> Program:
+def record_masses(factory: RequestRules, request: Request) -> Program:
     """The program of a request as loops over free bodies and over the constraints that hold them, joints included."""
-    _refuse_undetermined(maker, request)
-    inputs = list(maker.shapes(request).items())
-    layout = maker.assembled_masses if request.method == "assembly" else maker.masses
-    if request.function == "closing":
-        return closing(layout, inputs)
-    if request.function == "settling":
-        return settling(layout, inputs)
+    _refuse_undetermined(factory, request)
+    inputs = list(factory.shapes(request).items())
+    layout = factory.assembled_masses if request.method == "assembly" else factory.masses
+    if request.function == "position_correction":
+        return position_correction(layout, inputs)
+    if request.function == "velocity_projection":
+        return velocity_projection(layout, inputs)
     return forward_dynamics(layout, inputs, forces=request.function == "constraint_forces")
 
 
@@ -125,7 +125,7 @@ class RanksRequest:
 class Parametrised:
     """A mechanism's programs as those of its source, with the values of some parameters as data."""
 
-    source: Maker
+    source: ProgramFactory
     names: tuple[str, ...]
     values: Floats
 
@@ -143,14 +143,16 @@ class Parametrised:
         return shared.at("p", self.values)
 
 
-class Maker(RequestRules):
+class ProgramFactory(RequestRules):
     """Makes the programs of one mechanism.
 
     One that has other values of the parameters `names` than its `source` uses the source's programs, where these are
     such that no answer depends on it: see `parametrised`.
     """
 
-    def __init__(self, description: Description, source: Maker | None = None, names: Collection[str] = ()) -> None:
+    def __init__(
+        self, description: Description, source: ProgramFactory | None = None, names: Collection[str] = ()
+    ) -> None:
         super().__init__(description)
         self.source, self.names = source, tuple(name for name in description.parameters if name in names)
 
@@ -207,7 +209,7 @@ class Maker(RequestRules):
             return None
         return Parametrised(self.source, self.names, np.array(list(self.values.values())))
 
-    def _alike(self, source: Maker) -> bool:
+    def _alike(self, source: ProgramFactory) -> bool:
         d, other = self.description, source.description
         if self.tree.n > UNROLL or not self._same_size(source):
             return False
@@ -221,28 +223,28 @@ class Maker(RequestRules):
             return False
         return self.determined == source.determined and self._ranks_alike(source)
 
-    def _same_size(self, source: Maker) -> bool:
+    def _same_size(self, source: ProgramFactory) -> bool:
         return 1.0 / NEAR_SIZE <= self.size / source.size <= NEAR_SIZE
 
-    def _same_masses(self, source: Maker) -> bool:
+    def _same_masses(self, source: ProgramFactory) -> bool:
         mass, other = self.description.mass, source.description.mass
         return bool(np.all((mass <= NEAR_MASS * other) & (other <= NEAR_MASS * mass)))
 
-    def _ranks_alike(self, source: Maker) -> bool:
+    def _ranks_alike(self, source: ProgramFactory) -> bool:
         from linkwright.dynamics.closed.redundancy import Blocks
 
         if not self.closed:
             return True
         # What a driver of an angle asks depends on how its axes are drawn.
-        forms, others = ([c.form.key for c in maker.closings] for maker in (self, source))
+        forms, others = ([c.form.key for c in factory.loop_constraints] for factory in (self, source))
         if forms != others or source.gap or not source.redundancy.positions:
             return False
-        sizes, ranks = [c.form.size for c in self.closings], self._redundancy_at(source)
+        sizes, ranks = [c.form.size for c in self.loop_constraints], self._redundancy_at(source)
         return not ranks.gap and Blocks(ranks, sizes).alike(Blocks(source.redundancy, sizes))
 
     # -- redundancy -------------------------------------------------------------------------------------
     @cached_property
-    def closing_units(self) -> Floats:
+    def gap_units(self) -> Floats:
         """(m,): the same as a measure of whether loops are closed: larger where rounded numbers leave a gap in loops
         that repeat their equations, so that what counts as closed elsewhere does there."""
         return self.constraint_units * max(1.0, ROUNDED * self.gap)
@@ -255,7 +257,7 @@ class Maker(RequestRules):
             return 0.0
         return self.redundancy.gap
 
-    def _redundancy_at(self, source: Maker) -> Redundancy:
+    def _redundancy_at(self, source: ProgramFactory) -> Redundancy:
         """The same by programs of the source, at this mechanism's values of its parameters: to compare both."""
         from linkwright.dynamics.closed.redundancy import redundancy
 
@@ -286,7 +288,7 @@ class Kernels:
     They stand apart from the program factory, which is alive as long as a kernel may have to record its program.
     """
 
-    def __init__(self, programs: Maker) -> None:
+    def __init__(self, programs: ProgramFactory) -> None:
         self.programs = programs
         self._kernels: dict[Request, Kernel] = {}
         self._plain: dict[Request, Program] = {}
@@ -363,12 +365,12 @@ class Kernels:
     # -- answers that are no methods of a mechanism -----------------------------------------------------
     def position_correction(self, q: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
         """The least change of q, in the mass metric, that closes the loops to first order; and what is open."""
-        change, phi = self.evaluate(Request("closing"), q, t=t)
+        change, phi = self.evaluate(Request("position_correction"), q, t=t)
         return change, phi
 
     def velocity_projection(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
         """The least change of v, in the mass metric, that keeps the loops closed; and how they open."""
-        change, rate = self.evaluate(Request("settling"), q, v, t=t)
+        change, rate = self.evaluate(Request("velocity_projection"), q, v, t=t)
         return change, rate
 
     def applied_forces(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from linkwright.dynamics.methods import newton_euler
 from linkwright.dynamics.methods.by_name import METHODS
 from linkwright.dynamics.methods.factor import Factor, factorise
 from linkwright.dynamics.programs import traced
-from linkwright.dynamics.recording_context import Context, Question
+from linkwright.dynamics.recording_context import Context, RecordingContext
 from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.tangents import state_derivatives
 from linkwright.dynamics.traversals.rolled import rate_parents
@@ -38,22 +38,22 @@ DENSE = 12  # rates up to which M⁻¹ is unrolled too
 
 
 def forward_dynamics(context: Context) -> Any:
-    maker, gravity = context.maker, context.gravity
-    if maker.closed and isinstance(context, Question):
+    factory, gravity = context.factory, context.gravity
+    if factory.closed and isinstance(context, RecordingContext):
         return closed.accelerations(context)[0]
     tau, wrenches = context.driven(), context.applied()
-    name = "mass-matrix" if maker.coupled else context.request.method
+    name = "mass-matrix" if factory.coupled else context.request.method
     if name == "assembly":
-        return assembly.forward_dynamics(context.sheet(tau=tau), _contraction(maker), gravity, wrenches=wrenches)
+        return assembly.forward_dynamics(context.sheet(tau=tau), _contraction(factory), gravity, wrenches=wrenches)
     return METHODS[name](context.traversal(tau=tau, zero=("a",)), gravity, wrenches=wrenches)
 
 
-def _contraction(maker: RequestRules) -> Contraction:
+def _contraction(factory: RequestRules) -> Contraction:
     """The order in which the links of a tree are assembled."""
     try:
-        return contraction(maker.tree)
+        return contraction(factory.tree)
     except SingularLink as error:
-        name = maker.description.body_names[int(maker.topology.body[error.position])]
+        name = factory.description.body_names[int(factory.topology.body[error.position])]
         raise ModelError(
             f"method='assembly' needs an inertia of {name!r} along its joint's freedom, since the tree branches below; "
             "give it a mass and an inertia, or use method='articulated-body'",
@@ -80,7 +80,7 @@ def _in_frame(function: Callable[..., Any]) -> Callable[[Context], Any]:
     """The recorder of a function of one frame, which takes the links that carry the frame."""
 
     def record(context: Context) -> Any:
-        tree, r = context.maker.tree, context.request
+        tree, r = context.factory.tree, context.request
         position, *placement = tree.place(r.frame, context.parameters)
         reference = (r.reference,) if r.reference else ()
         return function(context.traversal(tree.topology.path(position)), position, *placement, *reference)
@@ -92,7 +92,7 @@ def _of_links(function: Callable[[Traversal], Any], *, massive: bool = False) ->
     """The recorder of a recursion that needs nothing but the links, `massive` if it divides by the whole mass."""
 
     def record(context: Context) -> Any:
-        if massive and not np.any(context.maker.description.mass > 0):
+        if massive and not np.any(context.factory.description.mass > 0):
             raise ModelError("no body has mass, so there is no centre of mass; give the bodies masses")
         return function(context.traversal())
 
@@ -108,7 +108,8 @@ difference = _of_links(coordinates.difference)
 coordinate_rates = _of_links(coordinates.rate)
 pose, twist = _in_frame(kinematics.frame_pose), _in_frame(kinematics.frame_twist)
 jacobian = _in_frame(kinematics.frame_jacobian)
-constraint_forces, closing, velocity_projection = closed.constraint_forces, closed.closing, closed.settling
+constraint_forces = closed.constraint_forces
+position_correction, velocity_projection = closed.position_correction, closed.velocity_projection
 closed_forward_derivatives = closed_derivatives.derivatives
 
 
@@ -116,81 +117,83 @@ def potential_energy(context: Context) -> Any:
     return kinematics.potential_energy(context.traversal(), context.gravity)
 
 
-def reactions(question: Question) -> Array:
+def reactions(context: RecordingContext) -> Array:
     """The wrench of each joint on its body, at the body frame in its axes; what gears exert is not in it."""
-    t, forces = _geared(question)
+    t, forces = _geared(context)
     return np.stack([link.frame.inward(f) for link, f in zip(t.links, gears.without_gears(t, forces), strict=True)])
 
 
-def _geared(question: Question) -> tuple[Unrolled, list[Any]]:
+def _geared(context: RecordingContext) -> tuple[Unrolled, list[Any]]:
     """Newton's and Euler's equations of the links as tau moves them, and the forces of their gears."""
-    t = question.traversal(a=forward_dynamics(question))
-    newton_euler.joint_forces(t, question.gravity, wrenches=question.applied())
-    return t, gears.gear_forces(t, question.elements.tree_laws if question.maker.coupled else {})
+    t = context.traversal(a=forward_dynamics(context))
+    newton_euler.joint_forces(t, context.gravity, wrenches=context.applied())
+    return t, gears.gear_forces(t, context.elements.tree_laws if context.factory.coupled else {})
 
 
-def gear_forces(question: Question) -> Array:
+def gear_forces(context: RecordingContext) -> Array:
     """The force of each gear on its follower's coordinate."""
-    return np.array(_geared(question)[1])
+    return np.array(_geared(context)[1])
 
 
-def applied_forces(question: Question) -> tuple[Array, Array]:
+def applied_forces(context: RecordingContext) -> tuple[Array, Array]:
     """The wrenches of force elements on bodies, at their frames in their axes, and the forces of joint laws.
 
     The latter are on each joint's own rates, as `Tree.own_rates` has them: followers and loops have theirs.
     """
-    maker = question.maker
-    tree, joints = maker.tree, maker.topology.joint
-    wrenches = np.stack(question.inputs["wrench"]) if question.applied(loops=False) else np.zeros((tree.n, 6))
-    laws = {(int(joints[i]), k): law for (i, k), law in question.elements.tree_laws.items()}
-    laws |= question.elements.loop_laws
+    factory = context.factory
+    tree, joints = factory.tree, factory.topology.joint
+    wrenches = np.stack(context.inputs["wrench"]) if context.applied(loops=False) else np.zeros((tree.n, 6))
+    laws = {(int(joints[i]), k): law for (i, k), law in context.elements.tree_laws.items()}
+    laws |= context.elements.loop_laws
     rates = [(j, k) for j, at in tree.own_rates.items() for k in range(at.stop - at.start)]
     return wrenches, np.array([laws.get(rate, 0.0) for rate in rates])
 
 
-def inverse_dynamics_derivatives(question: Question) -> Any:
-    a = question.inputs["a"]
-    if question.maker.has_pair_derivatives:
-        return derivatives.inverse_dynamics_derivatives(question.traversal(), question.gravity, a)
-    return *_tape_derivatives(question, a), composite.mass_matrix(question.traversal())
+def inverse_dynamics_derivatives(context: RecordingContext) -> Any:
+    a = context.inputs["a"]
+    if context.factory.has_pair_derivatives:
+        return derivatives.inverse_dynamics_derivatives(context.traversal(), context.gravity, a)
+    return *_tape_derivatives(context, a), composite.mass_matrix(context.traversal())
 
 
-def _forward_derivative_parts(question: Question) -> tuple[Any, Factor, Any, Any]:
+def _forward_derivative_parts(context: RecordingContext) -> tuple[Any, Factor, Any, Any]:
     """M, its factors, ∂τ/∂q and ∂τ/∂v at the acceleration that tau causes."""
-    tau = question.inputs["tau"]
-    if question.maker.has_pair_derivatives:
-        return derivatives.forward_dynamics_parts(question.traversal(), question.gravity, tau)
-    m = composite.mass_matrix(question.traversal())
+    tau = context.inputs["tau"]
+    if context.factory.has_pair_derivatives:
+        return derivatives.forward_dynamics_parts(context.traversal(), context.gravity, tau)
+    m = composite.mass_matrix(context.traversal())
     factor = factorise(m)
-    h = bias_forces(question)
+    h = bias_forces(context)
     a = factor.solve([tau[k] - h[k] for k in range(len(h))])
-    return m, factor, *_tape_derivatives(question, np.array(a))
+    return m, factor, *_tape_derivatives(context, np.array(a))
 
 
-def _tape_derivatives(question: Question, a: Array) -> tuple[Array, Array]:
+def _tape_derivatives(context: RecordingContext, a: Array) -> tuple[Array, Array]:
     """∂τ/∂q (tangent) and ∂τ/∂v by tangents pushed through the recorded inverse dynamics.
 
     For joints whose motion subspace turns with their coordinates, and for force elements.
     """
-    maker, request = question.maker, replace(question.request, function="inverse_dynamics")
-    inputs = {name: {**question.inputs, "a": a}[name] for name in maker.shapes(request)}
+    factory, request = context.factory, replace(context.request, function="inverse_dynamics")
+    inputs = {name: {**context.inputs, "a": a}[name] for name in factory.shapes(request)}
 
     def torques(*arrays: Array) -> Array:
-        return np.asarray(inverse_dynamics(Question(maker, request, dict(zip(inputs, arrays, strict=True)))))
+        return np.asarray(inverse_dynamics(RecordingContext(factory, request, dict(zip(inputs, arrays, strict=True)))))
 
-    rows = state_derivatives(question, torques, inputs)
-    nv = maker.tree.coordinates.nv
+    rows = state_derivatives(context, torques, inputs)
+    nv = factory.tree.coordinates.nv
     return rows[:, :nv], rows[:, nv:]
 
 
-def forward_dynamics_derivatives(maker: RequestRules, request: Request, shapes: dict[str, tuple[int, ...]]) -> Program:
+def forward_dynamics_derivatives(
+    factory: RequestRules, request: Request, shapes: dict[str, tuple[int, ...]]
+) -> Program:
     """∂a/∂q, ∂a/∂v, ∂a/∂tau: one block for M's factors and ∂τ, then M⁻¹ on all columns at once."""
-    nv = maker.tree.coordinates.nv
+    nv = factory.tree.coordinates.nv
     names = list(shapes)
 
     def parts(*arrays: Array) -> Any:
-        question = Question(maker, request, dict(zip(names, arrays, strict=True)))
-        m, factor, dq, dv = _forward_derivative_parts(question)
+        context = RecordingContext(factory, request, dict(zip(names, arrays, strict=True)))
+        m, factor, dq, dv = _forward_derivative_parts(context)
         if nv <= DENSE:
             eye = np.eye(nv)
             columns = [[-row[c] for row in d] for d in (dq, dv) for c in range(nv)]
@@ -199,7 +202,7 @@ def forward_dynamics_derivatives(maker: RequestRules, request: Request, shapes: 
         right = [[*(-x for x in dq[k]), *(-x for x in dv[k]), *np.eye(nv)[k]] for k in range(nv)]
         return np.array(m), np.array(right)
 
-    block, _, _ = traced(maker, parts, shapes)
+    block, _, _ = traced(factory, parts, shapes)
     block = with_every_input(block)
     builder = ProgramBuilder(request.function)
     inputs = [builder.input(n, s) for n, s in shapes.items()]
@@ -210,7 +213,7 @@ def forward_dynamics_derivatives(maker: RequestRules, request: Request, shapes: 
     mass, right = builder.temporary("mass", (nv, nv)), builder.temporary("right", (nv, 3 * nv))
     builder.add(Each(1, (builder.case(block, inputs, [mass, right]),)))
     solution = builder.temporary("solution", (nv, 3 * nv))
-    parent = None if maker.coupled else builder.column(rate_parents(maker.tree))
+    parent = None if factory.coupled else builder.column(rate_parents(factory.tree))
     method: Method = "cholesky" if parent is None else "ltl"
     builder.add(Solve(method, mass.operand, right.operand, solution.operand, nv, nv, 3 * nv, parent))
     _scatter(builder, solution, outputs, nv)
@@ -225,9 +228,9 @@ def _scatter(builder: ProgramBuilder, solution: Ref, outputs: list[Ref], nv: int
     builder.add(Each(nv, (builder.case(block, [source], targets),)))
 
 
-def force_values(question: Question) -> Any:
-    return question.elements.force_values()
+def force_values(context: RecordingContext) -> Any:
+    return context.elements.force_values()
 
 
-def initial_values(question: Question) -> Any:
-    return question.elements.initial_values(question.maker.description.initial)
+def initial_values(context: RecordingContext) -> Any:
+    return context.elements.initial_values(context.factory.description.initial)

@@ -4,8 +4,8 @@ A gear exerts f on the coordinate of its follower and −ratio · f on that of i
 f (q̇_follower − ratio · q̇_leader) = 0. The follower's own equation, Sᵀ F + armature · a = f + laws − Σ ratio · f of the
 gears that it leads, determines f from the end of a gear train on.
 
-Recorders ask a `Context`, and do not know whether links are laid out one by one (`Question`) or rolled into a loop
-(`RolledQuestion`).
+Recorders ask a `Context`, and do not know whether links are laid out one by one (`RecordingContext`) or rolled into a
+loop (`RolledContext`).
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def without_gears(traversal: Unrolled, forces: list[Any]) -> list[Array]:
 class Context(Protocol):
     """What the recorder of a function asks, in both forms."""
 
-    maker: RequestRules
+    factory: RequestRules
     request: Request
     gravity: Array
     parameters: dict[str, Any]
@@ -247,15 +247,15 @@ class Context(Protocol):
         """The generalised forces of the laws of tree joints, or None."""
 
 
-class Question:
+class RecordingContext:
     """One request recorded with every link's arithmetic laid out."""
 
-    def __init__(self, maker: RequestRules, request: Request, inputs: Mapping[str, Array]) -> None:
-        self.maker, self.request, self.inputs = maker, request, dict(inputs)
+    def __init__(self, factory: RequestRules, request: Request, inputs: Mapping[str, Array]) -> None:
+        self.factory, self.request, self.inputs = factory, request, dict(inputs)
         free = dict(zip(request.free, inputs["p"], strict=True)) if request.free else {}
         self.parameters: dict[str, Any] = free
-        self.constants = {**maker.description.parameters, **free, "TIME": inputs.get("t", 0.0)}
-        self.gravity: Array = maker.gravity(free)
+        self.constants = {**factory.description.parameters, **free, "TIME": inputs.get("t", 0.0)}
+        self.gravity: Array = factory.gravity(free)
 
     @cached_property
     def elements(self) -> Elements:
@@ -263,8 +263,8 @@ class Question:
         return Elements(self.traversal(), self.constants, self.parameters)
 
     def traversal(self, only: Sequence[int] | None = None, *, zero: Sequence[str] = (), **inputs: Any) -> Unrolled:
-        still = dict.fromkeys(zero, np.zeros(self.maker.tree.coordinates.nv))
-        return Unrolled(self.maker.tree, {**self.inputs, **still, **inputs}, self.parameters, only)
+        still = dict.fromkeys(zero, np.zeros(self.factory.tree.coordinates.nv))
+        return Unrolled(self.factory.tree, {**self.inputs, **still, **inputs}, self.parameters, only)
 
     def sheet(self, **inputs: Any) -> Sheet:
         return UnrolledSheet(self.traversal(**inputs))
@@ -276,7 +276,7 @@ class Question:
         wrenches = [*self.elements.link_wrenches().items(), *on_loops, *more]
         if outer is None and not wrenches:
             return False
-        rows: list[Any] = [np.zeros(6)] * self.maker.tree.n if outer is None else list(outer)
+        rows: list[Any] = [np.zeros(6)] * self.factory.tree.n if outer is None else list(outer)
         for i, wrench in wrenches:
             rows[i] = rows[i] + self.elements.traversal.links[i].frame.inward(wrench)
         self.inputs["wrench"] = rows
@@ -290,27 +290,27 @@ class Question:
         return self.elements.joint_forces
 
 
-class RolledQuestion:
+class RolledContext:
     """One request recorded as loops over links, for a mechanism without force elements.
 
     The traversal or sheet that its recorder asks for is finished by `finish`.
     """
 
-    def __init__(self, maker: RequestRules, request: Request, builder: ProgramBuilder, *, packed: bool) -> None:
-        self.maker, self.request, self.builder, self.packed = maker, request, builder, packed
+    def __init__(self, factory: RequestRules, request: Request, builder: ProgramBuilder, *, packed: bool) -> None:
+        self.factory, self.request, self.builder, self.packed = factory, request, builder, packed
         self.parameters: dict[str, Any] = {}
-        self.gravity: Array = maker.gravity({})
-        self.inputs = {name: builder.input(name, shape) for name, shape in maker.shapes(request).items()}
+        self.gravity: Array = factory.gravity({})
+        self.inputs = {name: builder.input(name, shape) for name, shape in factory.shapes(request).items()}
         if request.wrenches:
             self.inputs["wrench"] = self.inputs["wrenches"]
         self._loops: Rolled | RolledSheet | None = None
 
     def traversal(self, only: Sequence[int] | None = None, *, zero: Sequence[str] = (), **inputs: Any) -> Rolled:
-        self._loops = Rolled(self.maker.tree, self.builder, {**self.inputs, **inputs}, zero, packed=self.packed)
+        self._loops = Rolled(self.factory.tree, self.builder, {**self.inputs, **inputs}, zero, packed=self.packed)
         return self._loops
 
     def sheet(self, **inputs: Any) -> Sheet:
-        self._loops = RolledSheet(self.maker.tree, self.builder, {**self.inputs, **inputs})
+        self._loops = RolledSheet(self.factory.tree, self.builder, {**self.inputs, **inputs})
         return self._loops
 
     def finish(self, result: Ref, name: str) -> None:

@@ -127,25 +127,25 @@ class Structure:
     def closed(self) -> bool:
         """Whether anything but the tree's own joints holds the bodies."""
         d = self.description
-        return bool(d.ties or d.drivers) or any(d.kind_of(j).nv < 6 for j in self.topology.loops)
+        return bool(d.point_constraints or d.drivers) or any(d.kind_of(j).nv < 6 for j in self.topology.loops)
 
     # -- loop constraints -------------------------------------------------------------------------------
     @cached_property
-    def closings(self) -> tuple[Constraint, ...]:
+    def loop_constraints(self) -> tuple[Constraint, ...]:
         """What holds the bodies besides the tree's joints, in the order of the multipliers."""
-        from linkwright.constraints.equations import closings  # for weight: trees have none
+        from linkwright.constraints.equations import loop_constraints  # for weight: trees have none
 
-        return closings(self.description, self.topology) if self.closed else ()
+        return loop_constraints(self.description, self.topology) if self.closed else ()
 
     @cached_property
     def constraint_rows(self) -> list[tuple[Constraint, str]]:
         """Every equation that holds the tree's coordinates together: its constraint, and what it is about."""
-        return [(closing, name) for closing in self.closings for name in closing.form.names]
+        return [(constraint, name) for constraint in self.loop_constraints for name in constraint.form.names]
 
     @cached_property
     def constraint_units(self) -> Floats:
         """(m,): the unit of each of these equations: the mechanism's length, or 1 for angles and sines."""
-        lengths = [flag for closing in self.closings for flag in closing.form.lengths]
+        lengths = [flag for constraint in self.loop_constraints for flag in constraint.form.lengths]
         return np.where(np.array(lengths, dtype=bool), self.size, 1.0)
 
     def without_units(self, g: Floats) -> Floats:
@@ -155,7 +155,7 @@ class Structure:
     @property
     def driven(self) -> NDArray[np.bool_]:
         """(m,): which of the constraint equations are drivers'."""
-        return np.concatenate([np.full(c.form.size, c.group == "driver") for c in self.closings])
+        return np.concatenate([np.full(c.form.size, c.group == "driver") for c in self.loop_constraints])
 
     @cached_property
     def rotors(self) -> list[int]:
@@ -320,7 +320,9 @@ class RequestRules(Structure):
         if self.closed and not spec.loops:
             self._check_closed(request)
         if spec.needs_loops and not self.closed:
-            raise ModelError(f"{request.function} is for mechanisms with loops, ties or drivers; this one has none")
+            raise ModelError(
+                f"{request.function} is for mechanisms with loop constraints or drivers; this one has none"
+            )
         if request.free and spec.closed and self.carried_by_constraints:
             text = f"loops or drivers alone move some links of {self.description.name!r}, and parameters cannot be free"
             raise ModelError(f"{text} there; give the links without mass a small one", element=self.description.name)
@@ -337,14 +339,14 @@ class RequestRules(Structure):
 
     def _check_closed(self, request: Request) -> None:
         """Refuse what cannot be answered for closed mechanisms."""
-        first = self.closings[0]
+        first = self.loop_constraints[0]
         does = {"joint": "closes a loop", "driver": "prescribes a motion"}.get(first.group, "holds bodies together")
         instead = FUNCTIONS[request.function].instead
         if instead:
             text = f"{first} {does}; {request.function} is no single program then: {instead}"
             raise ModelError(text, element=first.name)
         if not FUNCTIONS[request.function].closed:
-            text = f"{first} {does}; {request.function} is for mechanisms without loops, ties and drivers so far"
+            text = f"{first} {does}; {request.function} is for mechanisms without loop constraints and drivers so far"
             raise ModelError(text, element=first.name)
         if request.method and request.method not in LOOP_METHODS:
             can = ", ".join(LOOP_METHODS[:-1]) + f" or {LOOP_METHODS[-1]}"

@@ -244,8 +244,8 @@ def python_files(subject: Subject, vectors: Vectors, to: str) -> dict[str, str]:
 def module_text(subject: Subject, vectors: Vectors, to: str) -> str:
     """The module."""
     block = straight(subject, to)
-    maker = {"casadi": _casadi, "jax": _jax, "sympy": _sympy}[to]
-    body = maker(subject, block)
+    factory = {"casadi": _casadi, "jax": _jax, "sympy": _sympy}[to]
+    body = factory(subject, block)
     data = _vectors_text(subject, vectors)
     notes = "\n".join(_quoted(line) for line in subject.notes())
     head = M.HEAD[to].format(title=plain(subject.title), notes=notes, arrays=_signature(subject))

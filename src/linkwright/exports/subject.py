@@ -30,16 +30,16 @@ def step_program(mech: Mechanism, dt: float, free: Sequence[str] = ()) -> Progra
     for name in free:
         if name not in mech.parameters:
             raise NameNotFound("parameter", name, list(mech.parameters))
-    maker = mech.programs
-    parts = Parts(maker, free=tuple(free))
+    factory = mech.programs
+    parts = Parts(factory, free=tuple(free))
     b = Composer("step")
     q, v, tau = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("tau", (parts.nv,))
-    t = b.input("t", ()) if maker.needs_time else b.number("t")
+    t = b.input("t", ()) if factory.needs_time else b.number("t")
     parts.parameters(b)
     outputs = b.output("q_next", (parts.nq,)), b.output("v_next", (parts.nv,))
     h, t_end, a = b.number("h"), b.number("t_end"), b.spare("a", parts.nv)
     b.call(lambda: np.array(dt), [], [h])
-    if not maker.needs_time:
+    if not factory.needs_time:
         b.call(lambda: np.array(0.0), [], [t])
     b.call(lambda t: t + dt, [t], [t_end])
     seat = parts.seat(b)

@@ -120,7 +120,7 @@ def describe(robot: Any, file: str, *, base: str, mimic: str, fixed: str, fricti
     if friction == "apply":
         description = with_losses(description)
     check_numbers(description, inertias="warn")
-    _tell_of_massless(file, links, joints, root, merged=fixed == "merge")
+    _warn_of_massless(file, links, joints, root, merged=fixed == "merge")
     return merge_fixed(description) if fixed == "merge" else description
 
 
@@ -320,7 +320,7 @@ def _with_mimics(file: str, d: Description, joints: list[_Joint]) -> Description
     return replace(d, mimics=tuple(mimics))
 
 
-def _tell_of_massless(file: str, links: list[_Link], joints: list[_Joint], root: str, *, merged: bool) -> None:
+def _warn_of_massless(file: str, links: list[_Link], joints: list[_Joint], root: str, *, merged: bool) -> None:
     """One warning for all links without an inertial, which says where that makes forward dynamics singular.
 
     A link without one that is merged into a body with mass, and carries nothing that moves, is a mere frame.

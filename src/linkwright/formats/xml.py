@@ -330,7 +330,10 @@ class TreeWriter:
 
     def refuse(self, wrong: list[str], advice: str) -> None:
         """An error that lists rods, point constraints and what else the language cannot hold, if there is anything."""
-        wrong = [*(f"{type(tie).__name__} {tie.name!r}" for tie in self.d.ties), *wrong]
+        wrong = [
+            *(f"{type(constraint).__name__} {constraint.name!r}" for constraint in self.d.point_constraints),
+            *wrong,
+        ]
         if wrong:
             text = f"{self.language} cannot hold {first_few(wrong, 12)}; {advice}"
             raise ModelError(text, element=self.d.name)

@@ -216,7 +216,7 @@ class Builder(Forces):
         kind = KIND_LIST[number].name
         if name is None:
             name = numbered_name("joint", self._joints, len(self._joints) + 1)
-        if name in self._joints or name in self._ties:
+        if name in self._joints or name in self._point_constraints:
             raise ModelError(f"there is a joint {name!r} already; choose another name", element=name)
         if kind == "screw" and not isinstance(pitch, Expression) and pitch == 0.0:
             raise ModelError(f"screw joint {name!r} has no pitch; give pitch= in metres a radian", element=name)
@@ -345,7 +345,7 @@ class Builder(Forces):
             mimics=with_gears(couplings, arrays.pop("gear")),
             elements=tuple(sorted(self._forces.values(), key=lambda e: e.name not in self._losses)),
             drivers=tuple(self._drivers.values()),
-            ties=tuple(self._ties.values()),
+            point_constraints=tuple(self._point_constraints.values()),
             start=start,
             initial=tuple(self._initial.values()),
             system=self._system,

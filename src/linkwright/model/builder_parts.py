@@ -17,10 +17,10 @@ from linkwright.model.elements import (
     Axis,
     Driver,
     Element,
+    PointConstraint,
     PointOnLine,
     PointOnPlane,
     Rod,
-    Tie,
     as_numbers,
     is_bound,
     split_bindings,
@@ -207,7 +207,7 @@ class Kinematics(Parts):
 
     def __init__(self, ground: str) -> None:
         super().__init__(ground)
-        self._ties: dict[str, Tie] = {}
+        self._point_constraints: dict[str, PointConstraint] = {}
         self._starts: dict[str, tuple[Array, Array]] = {}
         self._shapes: dict[str, Shape] = {}
         self._traces: dict[str, Trace] = {}
@@ -313,11 +313,11 @@ class Kinematics(Parts):
         >>> b.rod(b.ground, b.body("bob", 1.0), length=0.5).name
         'rod1'
         """
-        name = self._new_tie(name, "rod")
+        name = self._new_point_constraint(name, "rod")
         a, b = self._two(first, second, f"rod {name!r}")
         if not self._now(length) > 0.0:
             raise ModelError(f"rod {name!r} has no positive length; two points that meet are a joint", element=name)
-        return put(self._ties, Rod(name, a, b, self._law(length, ())))
+        return put(self._point_constraints, Rod(name, a, b, self._law(length, ())))
 
     def point_on_line(self, line: Place, point: Place, name: str | None = None) -> PointOnLine:
         """The origin of `point` stays on the z axis (h) of `line`.
@@ -331,8 +331,8 @@ class Kinematics(Parts):
         >>> b.point_on_line(b.ground, b.body("bead", 1.0)).name
         'line1'
         """
-        name = self._new_tie(name, "line")
-        return put(self._ties, PointOnLine(name, *self._two(line, point, f"point-on-line {name!r}")))
+        name = self._new_point_constraint(name, "line")
+        return put(self._point_constraints, PointOnLine(name, *self._two(line, point, f"point-on-line {name!r}")))
 
     def point_on_plane(self, plane: Place, point: Place, name: str | None = None) -> PointOnPlane:
         """The origin of `point` stays in the x–y plane of `plane`, to which its z axis (h) is perpendicular.
@@ -346,11 +346,13 @@ class Kinematics(Parts):
         >>> b.point_on_plane(b.ground, b.body("foot", 1.0)).name
         'plane1'
         """
-        name = self._new_tie(name, "plane")
-        return put(self._ties, PointOnPlane(name, *self._two(plane, point, f"point-on-plane {name!r}")))
+        name = self._new_point_constraint(name, "plane")
+        return put(self._point_constraints, PointOnPlane(name, *self._two(plane, point, f"point-on-plane {name!r}")))
 
-    def _new_tie(self, name: str | None, stem: str) -> str:
-        return new_name(name, stem, self._ties.keys() | self._joints.keys(), "joint, rod or point constraint")
+    def _new_point_constraint(self, name: str | None, stem: str) -> str:
+        return new_name(
+            name, stem, self._point_constraints.keys() | self._joints.keys(), "joint, rod or point constraint"
+        )
 
     def _two(self, first: Any, second: Any, what: str) -> tuple[str, str]:
         """The names of two places on different bodies."""

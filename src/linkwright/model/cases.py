@@ -109,9 +109,9 @@ class Cases:
             if name in ROTATIONS:
                 off, left = rotation_faults(x.reshape(-1, 3, 3))
                 good &= ((off <= ROTATION_TOLERANCE) & ~left).reshape(len(self), -1).all(axis=1)
-        for tie in self.description.ties:
-            if isinstance(tie, Rod) and not tie.length.names().isdisjoint(self.names):
-                good &= self.evaluated(tie.length) > 0.0
+        for constraint in self.description.point_constraints:
+            if isinstance(constraint, Rod) and not constraint.length.names().isdisjoint(self.names):
+                good &= self.evaluated(constraint.length) > 0.0
         if self.varies("pitch"):
             pitch, base = self.array("pitch"), np.asarray(self.description.pitch)
             good &= ((pitch != 0.0) | (base == 0.0)).all(axis=1)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.model.elements import Driver, Element, Initial, JointForce, Mimic, Tie, joint_losses
+from linkwright.model.elements import Driver, Element, Initial, JointForce, Mimic, PointConstraint, joint_losses
 from linkwright.model.expression import Expression, numeric_values
 from linkwright.model.frames import body_lengths, length_scale
 from linkwright.model.joint_kinds import KIND_LIST, KINDS, JointKind
@@ -184,7 +184,7 @@ class Description:
     mimics: tuple[Mimic, ...] = ()
     elements: tuple[Element, ...] = ()
     drivers: tuple[Driver, ...] = ()
-    ties: tuple[Tie, ...] = ()
+    point_constraints: tuple[PointConstraint, ...] = ()
     start: Start | None = None  # None: bodies are where the neutral coordinates of the tree put them
     initial: tuple[Initial, ...] = ()  # what is held when the state at the beginning of motion is found
     system: System | None = None
@@ -354,7 +354,7 @@ class Description:
             self.body_names.key(),
             self.joint_names.key(),
             self.frames.names.key(),
-            repr((self.mimics, self.elements, self.drivers, self.ties, self.initial)),
+            repr((self.mimics, self.elements, self.drivers, self.point_constraints, self.initial)),
             repr((sorted(self.cuts), sorted(self.passive), sorted(self.parameters.items()))),
             repr(sorted((k, repr(e)) for k, e in self.bindings.items())),
             self.ground_name,

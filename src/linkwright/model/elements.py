@@ -158,7 +158,7 @@ class PointOnPlane:
 
 
 #: What holds bodies together besides joints: it has equations, and no coordinates of its own.
-Tie = Rod | PointOnLine | PointOnPlane
+PointConstraint = Rod | PointOnLine | PointOnPlane
 
 
 @dataclass(frozen=True)

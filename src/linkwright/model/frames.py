@@ -254,7 +254,7 @@ def _frames(d: Description, array: Callable[[str], Floats]) -> Iterator[tuple[Fl
     holds = np.array([kind.nv < 6 for kind in KIND_LIST])[np.asarray(d.kind, dtype=np.int64)]
     for name, bodies in (("pi", d.parent), ("pj", d.child)):
         yield array(name)[..., holds, :], np.asarray(bodies, dtype=np.int64)[holds]
-    places = [name for x in (*d.ties, *d.drivers) for name in x.places]
+    places = [name for x in (*d.point_constraints, *d.drivers) for name in x.places]
     places = [name for name in places if d.body_names.find(name) is None]  # a body's own origin adds no length
     rows = [k for k in map(d.frames.names.find, places) if k is not None]
     if rows:

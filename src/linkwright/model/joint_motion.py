@@ -33,7 +33,7 @@ def angle_references(
 
     They are the laws of drivers at every time, initial values at the first one, and through gears what the other joint
     says: an angle, or a shift, which has no turns to be lost. Where nothing states either joint of a gear, the leader
-    begins within half a turn, as it does in assembly (`counted_at_start`).
+    begins within half a turn, as it does in assembly (`accumulated_at_start`).
 
     `parameters` are numbers or (n,), `gears` (n, gears, 2) ratios and offsets; `measured` gives the first coordinate
     (T, n) of a joint near a reference.

@@ -31,9 +31,9 @@ from linkwright.model.elements import (
     Driver,
     Element,
     JointForce,
+    PointConstraint,
     PointOnLine,
     Rod,
-    Tie,
     is_bound,
     laws_of,
     split_bindings,
@@ -50,38 +50,38 @@ PART = 1e-3
 
 def without_held(d: Description) -> Description:
     """The mechanism without rods, point constraints and drivers whose frames are all on one body, or on ground."""
-    ties = tuple(tie for tie in d.ties if not _is_held(d, tie))
+    point_constraints = tuple(constraint for constraint in d.point_constraints if not _is_held(d, constraint))
     drivers = tuple(driver for driver in d.drivers if not _stands_still(d, driver))
-    if len(ties) == len(d.ties) and len(drivers) == len(d.drivers):
+    if len(point_constraints) == len(d.point_constraints) and len(drivers) == len(d.drivers):
         return d
-    return replace(d, ties=ties, drivers=drivers)
+    return replace(d, point_constraints=point_constraints, drivers=drivers)
 
 
-def _is_held(d: Description, tie: Tie) -> bool:
+def _is_held(d: Description, constraint: PointConstraint) -> bool:
     """Whether both frames of a rod or point constraint are on one body; an error if it is open there."""
-    ends = tie.places
+    ends = constraint.places
     (one, r, p), (other, _, to) = (d.frame(end) for end in ends)
     if one != other:
         return False
     between = r.T @ (to - p)
     size = float(np.linalg.norm(between))
-    if isinstance(tie, Rod):
-        what, length = "rod", float(tie.length.evaluate(d.parameters))
+    if isinstance(constraint, Rod):
+        what, length = "rod", float(constraint.length.evaluate(d.parameters))
         gap, size = abs(size - length), max(size, length)
     else:
         size = max(size, float(np.max(np.abs([p, to]))))
-        if isinstance(tie, PointOnLine):
+        if isinstance(constraint, PointOnLine):
             what, gap = "point-on-line", float(np.linalg.norm(between[:2]))
         else:
             what, gap = "point-on-plane", abs(float(between[2]))
     tolerance = (d.system or System()).assembly_tolerance
     if not gap <= (PART * size if tolerance is None else min(tolerance, PART * size)):
         text = (
-            f"{what} {tie.name!r} is between {ends[0]!r} and {ends[1]!r}, which no longer move against each other, and "
-            f"has a gap of {gap:.3g} m; remove it, or hold the joints where it closes"
+            f"{what} {constraint.name!r} is between {ends[0]!r} and {ends[1]!r}, which no longer move against each "
+            f"other, and has a gap of {gap:.3g} m; remove it, or hold the joints where it closes"
         )
-        raise ModelError(text, element=tie.name)
-    _warn(f"{what} {tie.name!r} is left out: {ends[0]!r} and {ends[1]!r} no longer move against each other")
+        raise ModelError(text, element=constraint.name)
+    _warn(f"{what} {constraint.name!r} is left out: {ends[0]!r} and {ends[1]!r} no longer move against each other")
     return True
 
 

@@ -347,7 +347,9 @@ GEOMETRY = ("ri", "pi", "rj", "pj", "pitch", "gear", "frame_r", "frame_p", "star
 def parameters_used(d: Description, *, kinematic: bool = False) -> set[str]:
     """The parameters that numbers and laws of a mechanism depend on; those of its prescribed motion alone, if asked."""
     laws = [x for (array, _), x in d.bindings.items() if (array in GEOMETRY if kinematic else array not in LIMITS)]
-    laws += [driver.law for driver in d.drivers] + [tie.length for tie in d.ties if isinstance(tie, Rod)]
+    laws += [driver.law for driver in d.drivers] + [
+        constraint.length for constraint in d.point_constraints if isinstance(constraint, Rod)
+    ]
     laws += [x.value for x in d.initial]
     if not kinematic:
         laws += [law for element in d.elements for law in laws_of(element)]
@@ -367,7 +369,7 @@ def alike(one: Description, other: Description, *, kinematic: bool = False) -> b
         rounding = 1e-13 * float(np.max(np.abs(y), initial=0.0))  # an inertia in µm and mg is 1e-18 kg m²
         if x.shape != y.shape or not np.allclose(x, y, rtol=1e-12, atol=rounding):
             return False
-    parts = ["drivers", "ties", "initial", *(() if kinematic else ("elements",))]
+    parts = ["drivers", "point_constraints", "initial", *(() if kinematic else ("elements",))]
     if any(getattr(one, name) != getattr(other, name) for name in parts):
         return False
     return _asked(one.system, kinematic) == _asked(other.system, kinematic)

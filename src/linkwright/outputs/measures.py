@@ -122,7 +122,7 @@ def example(d: Description, name: str) -> str:
 
 def _exerting(d: Description) -> list[str]:
     """The names of drivers, force elements, rods, gears and joints, which have forces."""
-    groups = (d.drivers, d.elements, d.ties, d.mimics)
+    groups = (d.drivers, d.elements, d.point_constraints, d.mimics)
     return [*(x.name for group in groups for x in group if x.name), *d.joint_names[:2000]]
 
 

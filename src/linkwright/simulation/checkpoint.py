@@ -49,13 +49,13 @@ class Standing:
     finished: bool = False
 
 
-def write_checkpoint(path: str, question: dict[str, Any], standing: Standing) -> None:
+def write_checkpoint(path: str, run_description: dict[str, Any], standing: Standing) -> None:
     """Write a checkpoint, whole or not at all."""
     engine = standing.engine
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "question": question,
+        "question": run_description,
         "numbers": {} if engine.done is None else {"done": engine.done},
         "work": {name: int(x) for name, x in vars(standing.work).items()},
         "events": [event.name for event in standing.events],
@@ -88,13 +88,13 @@ def check_place(path: str) -> None:
         raise FormatError("is no checkpoint, and would be replaced by one; give checkpoint= another name", file=path)
 
 
-def read_checkpoint(path: str, question: dict[str, Any], nq: int, nv: int) -> Standing:
+def read_checkpoint(path: str, run_description: dict[str, Any], nq: int, nv: int) -> Standing:
     """A checkpoint of the same run; of another run, the error says what differs."""
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             with zipfile.ZipFile(file) as archive:
-                return _Stored(path, archive, size).standing(question, nq, nv)
+                return _Stored(path, archive, size).standing(run_description, nq, nv)
     except OSError as error:
         reason = error.strerror or str(error)
         raise FormatError(f"cannot be read: {reason}; leave resume out to start anew", file=path) from error
@@ -167,12 +167,12 @@ class _Stored:
             raise self.wrong(text, "resume with the Linkwright that wrote it, or leave resume out to start anew")
         return header
 
-    def standing(self, question: dict[str, Any], nq: int, nv: int) -> Standing:
+    def standing(self, run_description: dict[str, Any], nq: int, nv: int) -> Standing:
         header = self.header()
         asked = header.get("question")
         if not isinstance(asked, dict):
             raise self.wrong("does not say what it is of")
-        for name, value in question.items():
+        for name, value in run_description.items():
             if asked.get(name) != value:
                 does = "differ" if name == "events" else "differs"
                 raise ModelError(
@@ -221,14 +221,14 @@ SHARE = 20.0  # and at least so many times what writing the last one took
 class Keeper:
     """Keeps the latest whole standing of a run, and writes it to its file."""
 
-    def __init__(self, path: str, question: dict[str, Any]) -> None:
-        self.path, self.question = path, question
+    def __init__(self, path: str, run_description: dict[str, Any]) -> None:
+        self.path, self.run_description = path, run_description
         self._standing: Standing | None = None
         self._next = 0.0
         self._written = False
 
     def read(self, nq: int, nv: int) -> Standing:
-        return read_checkpoint(self.path, self.question, nq, nv)
+        return read_checkpoint(self.path, self.run_description, nq, nv)
 
     def make_room(self, nq: int, nv: int) -> list[str]:
         """Lose nothing that is at the place: a run that can go on is not begun anew, one of another kind is kept aside.
@@ -251,7 +251,7 @@ class Keeper:
                 raise LinkwrightError(f"{text}; choose another place for the checkpoint") from error
             return [f"{self.path} was of another run or version; it is kept as {aside}"]
         t = float(standing.engine.last.t[0])
-        if not standing.finished and t > self.question["t_start"]:
+        if not standing.finished and t > self.run_description["t_start"]:
             text = f"{self.path} has this run already, as far as t = {t:.6g} s"
             advice = "continue with lw.Saving(checkpoint=..., resume=True), or remove the file to start anew"
             raise ModelError(f"{text}; {advice}")
@@ -265,7 +265,7 @@ class Keeper:
         if self._standing is None or self._written:
             return
         started = monotonic()
-        write_checkpoint(self.path, self.question, self._standing)
+        write_checkpoint(self.path, self.run_description, self._standing)
         self._written = True
         took = monotonic() - started
         self._next = started + took + max(EVERY, SHARE * took)

@@ -158,7 +158,7 @@ def rollout(
     >>> motions.q.shape
     (100, 51, 2)
     """
-    mech = warned(mech.auxiliary.closing_with_free(parameters or ()))
+    mech = warned(mech.auxiliary.nearest_with_free(parameters or ()))
     if any(map(library, (q0, v0, tau, *(parameters or {}).values()))):
         from linkwright.simulation.rollout_device import rollout_in_kind
 

@@ -37,7 +37,7 @@ from linkwright.simulation.rollout import (
 )
 from linkwright.simulation.run_settings import Samples
 from linkwright.simulation.step_parts import Parts
-from linkwright.simulation.step_programs import beginning, marching
+from linkwright.simulation.step_programs import first_point, marching
 from linkwright.tape.program import Program
 
 Shape = tuple[int, ...]
@@ -120,7 +120,7 @@ class _Code:
 
     def __post_init__(self) -> None:
         parts = Parts(self.mech.programs, self.law, self.free)
-        program = beginning(parts)
+        program = first_point(parts)
         self.begin = DeviceKernel(Signature.of(program, ()), program)
         step = marching(parts, tableau_of(self.method), anew=self.sequence)
         self.march = MarchKernel(step, self.precision)

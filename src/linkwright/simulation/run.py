@@ -192,7 +192,7 @@ class Run:
     # -- checkpoints ------------------------------------------------------------------------------------
     def keep_at(self, path: str, *, resume: bool) -> None:
         """Write the standing to a file every few seconds; with `resume`, first go back to what is in it."""
-        self.keeper = Keeper(path, self._question())
+        self.keeper = Keeper(path, self._run_description())
         if resume:
             standing = self.keeper.read(self.mech.nq, self.mech.nv)
             wrong = fault(standing, self.settings, [watch.name for watch in self.watches])
@@ -219,7 +219,7 @@ class Run:
             state = replace(state, done=min(state.done, len(rows) - 1))  # the engine went on beyond the event
         return Standing(rows, state, events, work, self.stopped)
 
-    def _question(self) -> dict[str, Any]:
+    def _run_description(self) -> dict[str, Any]:
         """What must be the same for a run to be resumed."""
         s = self.settings
         if self.law is None:

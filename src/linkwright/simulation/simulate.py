@@ -119,7 +119,7 @@ def simulate(
     if progress is not None and not callable(progress):
         raise ModelError(f"progress is called with the seconds done and all seconds: give a function, not {progress!r}")
     checkpoint = None if saving.checkpoint is None else path_text("a checkpoint", saving.checkpoint)
-    rounding = model.auxiliary.closing
+    rounding = model.auxiliary.nearest
     mech = rounding.mechanism
     q, v, notes = _state(mech, q0, v0, start)
     run = Run(mech, settings, q, v, tau, _events(events), may_record=stepping.record, model=model.description.digest)

@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import FUNCTIONS, Request
-from linkwright.dynamics.programs import Maker
+from linkwright.dynamics.programs import ProgramFactory
 from linkwright.simulation.step_control import CLOSED, ROUNDS, Entries, entries_of
 from linkwright.tape.block import Block, absolute, less_equal, maximum, minimum, where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
@@ -172,26 +172,26 @@ class Parts:
 
     def __init__(
         self,
-        maker: Maker,
+        factory: ProgramFactory,
         law: Program | None = None,
         free: tuple[str, ...] = (),
         *,
         conserving: bool = False,
         ranks_hold: bool = False,
     ) -> None:
-        self.maker, self.law, self.free, self.ranks_hold = maker, law, free, ranks_hold
+        self.factory, self.law, self.free, self.ranks_hold = factory, law, free, ranks_hold
         self.conserving = conserving  # whether steps keep the energy that they begin with
-        x = maker.tree.coordinates
+        x = factory.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
         self.sizes = {"q": x.nq, "v": x.nv, "a": x.nv}
-        self.closed = maker.closed
+        self.closed = factory.closed
         self._programs: dict[str, Program] = {}
 
     def _program(self, function: str) -> Program:
         if function not in self._programs:
             free = self.free if FUNCTIONS[function].numbers else ()
             request = Request(function, free=free, ranks_hold=self.ranks_hold)
-            self._programs[function] = self.maker.program(request, packed=True)
+            self._programs[function] = self.factory.program(request, packed=True)
         return self._programs[function]
 
     @property
@@ -212,7 +212,7 @@ class Parts:
     @cached_property
     def entries(self) -> tuple[Entries, Entries]:
         """Which entries of q and of v are shifts."""
-        return entries_of(self.maker.tree)
+        return entries_of(self.factory.tree)
 
     @property
     def plain(self) -> bool:
@@ -223,7 +223,7 @@ class Parts:
     def exact(self) -> bool:
         """Whether what projection moves is an error. Where rounded numbers leave a gap in loops that repeat their
         equations, rates and places do not quite agree, and it moves by as much."""
-        return not self.plain and not (self.closed and self.maker.gap)
+        return not self.plain and not (self.closed and self.factory.gap)
 
     # -- statements -----------------------------------------------------------------------------------
     def seat(self, b: Composer) -> Seat:
@@ -278,9 +278,9 @@ class Parts:
         self._normalise(b, q, start)
         phi, rounds = self._close(b, start, t, q_out)
         dv = b.spare("dv", self.nv)
-        program = self._program("settling")
-        closing_rate = b.spare("closing rate", program.outputs[1].size)
-        self._run(b, program, [dv, closing_rate], q=q_out, v=v, t=t)
+        program = self._program("velocity_projection")
+        constraint_rate = b.spare("constraint rate", program.outputs[1].size)
+        self._run(b, program, [dv, constraint_rate], q=q_out, v=v, t=t)
         b.each(lambda v, dv: v + dv, [v, dv], [], [v_out])
         return phi, rounds
 
@@ -305,7 +305,7 @@ class Parts:
 
     def _normalise(self, b: Composer, q: Ref, q_out: Ref) -> None:
         b.copy(q, q_out)
-        at = self.maker.tree.euler_parameters
+        at = self.factory.tree.euler_parameters
         if not at:
             return
         step = (1, b.column(at))
@@ -314,7 +314,7 @@ class Parts:
 
     def _close(self, b: Composer, q: Ref, t: Ref, q_out: Ref) -> tuple[Ref, Ref]:
         """Newton's rounds on the constraints, from q; how far they were off before the last one, and how many."""
-        program = self._program("closing")
+        program = self._program("position_correction")
         now, there = b.spare("q_now", self.nq), b.spare("q_there", self.nq)
         dv, phi = b.spare("dq", self.nv), b.spare("phi", program.outputs[1].size)
         size, squares, count, counted, done = (b.number(n) for n in ("size", "found", "count", "counted", "done"))
@@ -323,7 +323,7 @@ class Parts:
         with b.loop(ROUNDS, [(now, there), (squares, size), (count, counted)], done):
             self._run(b, program, [dv, phi], q=now, t=t)
             b.run(self.integrate, [now, dv], [there])
-            b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.maker.closing_units, [], [size])
+            b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.factory.gap_units, [], [size])
             b.call(lambda s, n: (n + 1.0, less_equal(s, CLOSED * CLOSED)), [size, count], [counted, done])
         b.copy(now, q_out)
         residual = b.number("residual")

@@ -25,7 +25,7 @@ from linkwright.tape.build import Ref
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.dynamics.programs import Maker
+    from linkwright.dynamics.programs import ProgramFactory
     from linkwright.mechanism import Mechanism
 
 MOST = 2**30  # steps of one call
@@ -126,7 +126,7 @@ def many_steps(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program
     return b.build(single=False)
 
 
-def beginning(parts: Parts) -> Program:
+def first_point(parts: Parts) -> Program:
     """q, v, t [, tau, p] → the nearest q and v that can be, and a; NaN where there are none."""
     b = Composer("beginning")
     inputs = [b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ()), *_constant(b, parts)]
@@ -185,7 +185,7 @@ class StepRequest:
 class Recording:
     """What the programs of a simulation are recorded from; not the mechanism, which keeps the kernels."""
 
-    maker: Maker
+    factory: ProgramFactory
     law: Program | None
     free: tuple[str, ...]
     conserving: bool
@@ -195,7 +195,7 @@ class Recording:
     def parts(self) -> Parts:
         from linkwright.simulation.step_parts import Parts
 
-        return Parts(self.maker, self.law, self.free, conserving=self.conserving, ranks_hold=self.ranks_hold)
+        return Parts(self.factory, self.law, self.free, conserving=self.conserving, ranks_hold=self.ranks_hold)
 
 
 class Kernels:

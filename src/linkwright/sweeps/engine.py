@@ -115,8 +115,8 @@ class Engine:
             refuse_massless(model.base)
         if analysis == "inverse dynamic":
             refuse_undriven(model.base)
-        if model.base.auxiliary.closing.note:  # each case has a nearest mechanism of its own that closes
-            warned(model.base.auxiliary.closing)
+        if model.base.auxiliary.nearest.note:  # each case has a nearest mechanism of its own that closes
+            warned(model.base.auxiliary.nearest)
             return None
         prescribed = analysis == "kinematic" or (analysis == "inverse dynamic" and model.opens)
         if prescribed and self.task.settings.get("freedom", model.system.freedom) != "pivoting":

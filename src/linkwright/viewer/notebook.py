@@ -248,7 +248,11 @@ def mechanism(mech: Any) -> str:
         ("rates nv", mech.nv),
         *(
             (name, n)
-            for name, n in (("loops", loops), ("rods and point constraints", len(d.ties)), ("drivers", len(d.drivers)))
+            for name, n in (
+                ("loops", loops),
+                ("rods and point constraints", len(d.point_constraints)),
+                ("drivers", len(d.drivers)),
+            )
             if n
         ),
         *((("mass (kg)", float(np.sum(d.mass))),) if np.any(d.mass) else ()),
@@ -279,13 +283,13 @@ def _picture(mech: Any) -> str:
 def _more(mech: Any) -> Iterator[str]:
     d = mech.description
     loops = mech.tree.topology.loops
-    closing = (
+    loop_joints = (
         (d.joint_names[j], d.kind_of(j).name, d.body_name(int(d.parent[j])), d.body_name(int(d.child[j])))
         for j in loops[:ROWS]
     )
-    yield _table("joint that closes a loop", ("joint", "kind", "from", "to"), closing, len(loops))
-    ties = ((t.name, type(t).__name__, ", ".join(_ends(t))) for t in d.ties[:ROWS])
-    yield _table("rod or point constraint", ("name", "kind", "between"), ties, len(d.ties))
+    yield _table("joint that closes a loop", ("joint", "kind", "from", "to"), loop_joints, len(loops))
+    point_constraints = ((t.name, type(t).__name__, ", ".join(_ends(t))) for t in d.point_constraints[:ROWS])
+    yield _table("rod or point constraint", ("name", "kind", "between"), point_constraints, len(d.point_constraints))
     gears = (
         (m.name, d.joint_names[m.follower], d.joint_names[m.leader], float(m.ratio), float(m.offset))
         for m in d.mimics[:ROWS]

@@ -94,8 +94,10 @@ def skeleton(description: Description, motion: Motion, extent: Floats) -> Skelet
         if all(body in joined for body, _ in ends):
             for body, point in ends:
                 joined[body].append(point)
-    for tie in (*description.ties, *(e for e in description.elements if isinstance(e, PointForce))):
-        names = (tie.first, tie.second) if isinstance(tie, Rod | PointForce) else (tie.point,)
+    for constraint in (*description.point_constraints, *(e for e in description.elements if isinstance(e, PointForce))):
+        names = (
+            (constraint.first, constraint.second) if isinstance(constraint, Rod | PointForce) else (constraint.point,)
+        )
         for end in (place(description, name) for name in names):
             if end.body in joined:
                 joined[end.body].append(end.p)
@@ -232,14 +234,14 @@ def joint_parts(
         if draw is not None and max(base.body, mover.body) < motion.count:
             on_base, on_mover = draw(_glyph(motion, base, mover, unit, color))
             placed += [(base.body, part) for part in on_base] + [(mover.body, part) for part in on_mover]
-    for tie in description.ties:
-        if not isinstance(tie, PointOnLine | PointOnPlane):
+    for constraint in description.point_constraints:
+        if not isinstance(constraint, PointOnLine | PointOnPlane):
             continue
-        base = place(description, tie.line if isinstance(tie, PointOnLine) else tie.plane)
-        mover = place(description, tie.point)
+        base = place(description, constraint.line if isinstance(constraint, PointOnLine) else constraint.plane)
+        mover = place(description, constraint.point)
         if max(base.body, mover.body) < motion.count:
             glyph = _glyph(motion, base, mover, unit, color)
-            parts = _plate(glyph) if isinstance(tie, PointOnPlane) else [_track(glyph, 0.45)]
+            parts = _plate(glyph) if isinstance(constraint, PointOnPlane) else [_track(glyph, 0.45)]
             placed += [(base.body, part) for part in parts]
             placed.append((mover.body, solid("sphere", 1.5 * unit, mover.p, mover.r, STEEL)))
     for end in (end for _, *ends in stretched(description, motion.count) for end in ends):
@@ -249,7 +251,7 @@ def joint_parts(
 
 def stretched(description: Description, drawn: int) -> Iterator[tuple[Rod | PointForce, Place, Place]]:
     """What reaches from one point to another, with its two ends: rods, and springs, dampers or actuators."""
-    for thing in (*description.ties, *description.elements):
+    for thing in (*description.point_constraints, *description.elements):
         if isinstance(thing, Rod | PointForce):
             first, second = place(description, thing.first), place(description, thing.second)
             if max(first.body, second.body) < drawn:

@@ -29,7 +29,7 @@ from linkwright.tape.build import record
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.dynamics.programs import Maker
+    from linkwright.dynamics.programs import ProgramFactory
     from linkwright.mechanism import Mechanism
 
 
@@ -46,18 +46,18 @@ class KinematicsRequest:
 class Recorded:
     """The functions of a mechanism as they are recorded: each takes the free parameters p last, where there are any."""
 
-    maker: Maker
+    factory: ProgramFactory
     free: tuple[str, ...]
     ranks_hold: bool
 
     def program(self, function: str, **options: Any) -> Program:
         free = self.free if FUNCTIONS[function].numbers else ()
         request = Request(function, free=free, form="unrolled", ranks_hold=self.ranks_hold, **options)
-        return self.maker.program(request)
+        return self.factory.program(request)
 
     def coordinate_rates(self) -> Callable[[Any, Any], Any]:
         """q̇ of q and v."""
-        x = self.maker.tree.coordinates
+        x = self.factory.tree.coordinates
         return (lambda q, v: v) if x.nq == x.nv else self.program("rate")
 
     def parameters(self, p: Any) -> tuple[Any, ...]:
@@ -65,7 +65,7 @@ class Recorded:
 
     def record(self, function: Callable[..., Any], inputs: str, name: str) -> Program:
         """The program of a function of q and rates, by their letters, and of p, which it takes last."""
-        x = self.maker.tree.coordinates
+        x = self.factory.tree.coordinates
         sizes = [x.nq if letter == "q" else x.nv for letter in inputs] + ([len(self.free)] if self.free else [])
         return record(function, *sizes, name=name)
 
@@ -73,8 +73,8 @@ class Recorded:
 def _kernel(mech: Mechanism, request: KinematicsRequest, make: Callable[[Recorded], Program]) -> Kernel:
     """The kernel of a program of this module; parameters that nobody leaves free are those of the mechanism."""
     values = None if request.free else mech.programs.parametrised
-    maker, free = (mech.programs, request.free) if values is None else (values.source, values.names)
-    recorded = Recorded(maker, free, values is not None)
+    factory, free = (mech.programs, request.free) if values is None else (values.source, values.names)
+    recorded = Recorded(factory, free, values is not None)
     return mech.kernels.further(replace(request, free=free), lambda: make(recorded), parametrised=values)
 
 
@@ -102,16 +102,20 @@ def loop_kinematics(mech: Mechanism) -> Kernel:
     """q, v → Φ (m), G (m, nv) and the drift Ġv (m) of a closed mechanism's constraints: Φ̇ = G v, Φ̈ = G a + drift."""
 
     def make(r: Recorded) -> Program:
-        settling, closing, moves = r.program("settling"), r.program("closing"), r.coordinate_rates()
-        nv = r.maker.tree.coordinates.nv
-        rate = r.record(lambda q, v, p=None: settling(q, v, *r.parameters(p))[1], "qv", "rate")
+        projection, correction, moves = (
+            r.program("velocity_projection"),
+            r.program("position_correction"),
+            r.coordinate_rates(),
+        )
+        nv = r.factory.tree.coordinates.nv
+        rate = r.record(lambda q, v, p=None: projection(q, v, *r.parameters(p))[1], "qv", "rate")
         drift, still = rate.forward(), r.parameters(np.zeros(len(r.free)))
 
         def kinematics(q: Any, v: Any, p: Any = None) -> Any:
             more = r.parameters(p)
             still_rate = rate(q, np.zeros(nv), *more)
             g = np.stack([rate(q, row, *more) - still_rate for row in np.eye(nv)], axis=1)
-            return closing(q, *more)[1], g, drift(q, v, *more, moves(q, v), np.zeros(nv), *still)[1]
+            return correction(q, *more)[1], g, drift(q, v, *more, moves(q, v), np.zeros(nv), *still)[1]
 
         return r.record(kinematics, "qv", "loop kinematics")
 
@@ -125,7 +129,7 @@ def frame_kinematics(mech: Mechanism, frame: str) -> Kernel:
         pose, moves = r.program("pose", frame=frame), r.coordinate_rates()
         jacobian = r.program("jacobian", frame=frame, reference="aligned")
         twist = r.program("twist", frame=frame, reference="aligned").forward()
-        still = np.zeros(r.maker.tree.coordinates.nv), *r.parameters(np.zeros(len(r.free)))
+        still = np.zeros(r.factory.tree.coordinates.nv), *r.parameters(np.zeros(len(r.free)))
 
         def kinematics(q: Any, v: Any, p: Any = None) -> Any:
             more = r.parameters(p)
@@ -152,8 +156,8 @@ class Plant:
         for name in free:
             if name not in known:
                 raise NameNotFound("parameter", str(name), list(known))
-        closing = mech.auxiliary.closing_with_free(free)
-        mech, self.closing_notes = closing.mechanism, closing.notes
+        nearest = mech.auxiliary.nearest_with_free(free)
+        mech, self.nearest_notes = nearest.mechanism, nearest.notes
         self.mech, self.free = mech, tuple(free)
         self.q, self.v, self.a = np.zeros(mech.nq), np.zeros(mech.nv), np.zeros(mech.nv)
         self.tau, self.p = np.zeros(mech.nv), np.array([known[name] for name in self.free])
@@ -174,7 +178,7 @@ class Plant:
         tau: ArrayLike = 0.0,
     ) -> list[str]:
         """Put the plant at the nearest state to this one, under forces tau (nv); what a person should know of it."""
-        mech, notes = self.mech, list(self.closing_notes)
+        mech, notes = self.mech, list(self.nearest_notes)
         self._set_parameters(parameters or {})
         if q is None:
             q, initial_rates = mech.initial_state()

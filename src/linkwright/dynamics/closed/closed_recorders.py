@@ -23,7 +23,7 @@ from linkwright.base.arrays import Floats
 from linkwright.dynamics.body_quantities import integrate
 from linkwright.dynamics.closed import constraint_space
 from linkwright.dynamics.closed.constraint_space import Elimination, Limits, Scales, gradient, responses, rows_of
-from linkwright.dynamics.closed.loop_constraints import Hold, Surroundings, holds, together
+from linkwright.dynamics.closed.loop_constraints import ConstraintAtState, Surroundings, constraints_at, together
 from linkwright.dynamics.closed.redundancy import Blocks, Redundancy, redundancy
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.inertia_checks import undetermined
@@ -31,7 +31,7 @@ from linkwright.dynamics.methods import assembly_loops, newton_euler
 from linkwright.dynamics.methods.articulated_body import velocities
 from linkwright.dynamics.methods.factor import factorise
 from linkwright.dynamics.methods.mass_matrix import mass_matrix
-from linkwright.dynamics.recording_context import Question
+from linkwright.dynamics.recording_context import RecordingContext
 from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.tangents import state_derivatives
 from linkwright.dynamics.traversals.traversal import Unrolled, add_to
@@ -51,50 +51,52 @@ METHODS: dict[str, Callable[..., constraint_space.Closed]] = {
 }
 
 
-def accelerations(question: Question) -> tuple[Array, list[Array]]:
+def accelerations(context: RecordingContext) -> tuple[Array, list[Array]]:
     """Joint accelerations and the multipliers of every hold."""
-    tau, wrenches = question.driven(), question.applied()
-    return _solve(question, lambda t: holds_of(question, t), question.gravity, wrenches, tau=tau)
+    tau, wrenches = context.driven(), context.applied()
+    return _solve(context, lambda t: constraints_of(context, t), context.gravity, wrenches, tau=tau)
 
 
-def closing(question: Question) -> tuple[Array, Array]:
+def position_correction(context: RecordingContext) -> tuple[Array, Array]:
     """The least change of q, to first order, that makes Φ zero; and Φ."""
-    constraints = holds_of(question, moving(question, zero=("v",)))
-    dv, _ = _least(question, [hold.with_right(-hold.phi) for hold in constraints])
-    return dv, _joined([hold.phi for hold in constraints])
+    constraints = constraints_of(context, moving(context, zero=("v",)))
+    dv, _ = _least(context, [constraint.with_right(-constraint.phi) for constraint in constraints])
+    return dv, _joined([constraint.phi for constraint in constraints])
 
 
-def settling(question: Question) -> tuple[Array, Array]:
+def velocity_projection(context: RecordingContext) -> tuple[Array, Array]:
     """The least change of v that makes G v + Φ_t zero; and that residual."""
-    constraints = holds_of(question, moving(question))
-    dv, _ = _least(question, [hold.with_right(-hold.rate) for hold in constraints])
-    return dv, _joined([hold.rate for hold in constraints])
+    constraints = constraints_of(context, moving(context))
+    dv, _ = _least(context, [constraint.with_right(-constraint.rate) for constraint in constraints])
+    return dv, _joined([constraint.rate for constraint in constraints])
 
 
-def constraint_forces(question: Question) -> Array:
+def constraint_forces(context: RecordingContext) -> Array:
     """λ of all holds, one after another."""
-    return _joined(accelerations(question)[1])
+    return _joined(accelerations(context)[1])
 
 
-def wrenches_of(question: Question, multipliers: Sequence[Array]) -> dict[int, Array]:
+def wrenches_of(context: RecordingContext, multipliers: Sequence[Array]) -> dict[int, Array]:
     """What the multipliers do to links, at the link frames in their axes."""
     total: dict[int, Array] = {}
-    for hold, x in zip(holds_of(question, moving(question)), multipliers, strict=True):
-        for handle, columns in hold.ends:
+    for constraint, x in zip(constraints_of(context, moving(context)), multipliers, strict=True):
+        for handle, columns in constraint.ends:
             if handle.position >= 0:
                 add_to(total, handle.position, handle.inward(columns @ x))
     return total
 
 
-def resists(question: Question, alike: Question) -> bool:
+def resists(context: RecordingContext, alike: RecordingContext) -> bool:
     """Whether M resists every motion that the holds allow, at a state of plain numbers.
 
     `alike` asks the same of the mechanism with inertias everywhere: the measure of what counts as none.
     """
-    t = moving(question)
-    g = np.asarray(np.concatenate([constraint_space.gradient(t, hold) for hold in holds_of(question, t)]), float)
+    t = moving(context)
+    g = np.asarray(
+        np.concatenate([constraint_space.gradient(t, constraint) for constraint in constraints_of(context, t)]), float
+    )
     g = g[np.linalg.norm(g, axis=1) > 0.0]
-    m, every = (np.asarray(mass_matrix(q.traversal()), float) for q in (question, alike))
+    m, every = (np.asarray(mass_matrix(q.traversal()), float) for q in (context, alike))
     # Rates in units in which the other mechanism's inertias are one: metres and radians count alike.
     whitening = np.linalg.inv(np.linalg.cholesky(every))
     _, sizes, directions = np.linalg.svd(g @ whitening.T)
@@ -102,95 +104,100 @@ def resists(question: Question, alike: Question) -> bool:
     return bool(np.all(np.linalg.eigvalsh(free @ m @ free.T) > NO_INERTIA)) if len(free) else True
 
 
-def determined_by_constraints(maker: RequestRules) -> bool:
+def determined_by_constraints(factory: RequestRules) -> bool:
     """Whether forces alone do not determine every joint's acceleration, and with loops, rods and drivers they do.
 
     M on the null space of G must be positive definite, as drawn or, since that may be a singular position, nearby.
     """
-    d, tree = maker.description, maker.tree
+    d, tree = factory.description, factory.tree
     if undetermined(tree) is None or not np.any(d.mass > 0.0):
         return False
-    inertia = np.tile(np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]) * maker.size**2, (d.nb, 1))
+    inertia = np.tile(np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]) * factory.size**2, (d.nb, 1))
     alike = replace(d, mass=np.full(d.nb, float(d.mass.max())), inertia=inertia * float(d.mass.max()), bindings={})
     rng, still = np.random.default_rng(0), np.zeros(tree.coordinates.nv)
     for change in (still, rng.uniform(-0.1, 0.1, len(still))):
         with np.errstate(invalid="ignore", divide="ignore"):  # in branches that `where` does not take
-            q = integrate(Unrolled(tree, {"q": maker.drawn, "dv": change}))
+            q = integrate(Unrolled(tree, {"q": factory.drawn, "dv": change}))
             state = {"q": np.asarray(q, float), "v": still, "t": 0.0}
-            request = Request("settling")
-            if resists(Question(maker, request, state), Question(RequestRules(alike), request, state)):
+            request = Request("velocity_projection")
+            if resists(
+                RecordingContext(factory, request, state), RecordingContext(RequestRules(alike), request, state)
+            ):
                 return True
     return False
 
 
-def _least(question: Question, constraints: list[Hold]) -> tuple[Array, list[Array]]:
-    return _solve(question, lambda t: constraints, np.zeros(3), False, zero=("v", "tau"))
+def _least(context: RecordingContext, constraints: list[ConstraintAtState]) -> tuple[Array, list[Array]]:
+    return _solve(context, lambda t: constraints, np.zeros(3), False, zero=("v", "tau"))
 
 
 def _solve(
-    question: Question,
-    constraints: Callable[[Unrolled], list[Hold]],
+    context: RecordingContext,
+    constraints: Callable[[Unrolled], list[ConstraintAtState]],
     gravity: Array,
     wrenches: bool,
     *,
     zero: Sequence[str] = (),
     **inputs: Any,
 ) -> tuple[Array, list[Array]]:
-    name = "mass-matrix" if question.maker.coupled else question.request.method or "articulated-body"
-    traversal = question.traversal(zero=("a", *zero), **inputs)
-    blocks = blocks_of(question)
+    name = "mass-matrix" if context.factory.coupled else context.request.method or "articulated-body"
+    traversal = context.traversal(zero=("a", *zero), **inputs)
+    blocks = blocks_of(context)
     a, multipliers = METHODS[name](
         traversal, gravity, lambda t: together(constraints(t), blocks.groups), blocks, wrenches=wrenches
     )
     return a, blocks.split(multipliers)
 
 
-def blocks_of(question: Question) -> Blocks:
+def blocks_of(context: RecordingContext) -> Blocks:
     """The blocks in which the equations of the mechanism's holds are eliminated."""
-    maker = question.maker
-    certain = not question.request.free or question.request.ranks_hold
-    return Blocks(maker.redundancy, [c.form.size for c in maker.closings], certain=certain)
+    factory = context.factory
+    certain = not context.request.free or context.request.ranks_hold
+    return Blocks(factory.redundancy, [c.form.size for c in factory.loop_constraints], certain=certain)
 
 
-def holds_of(question: Question, traversal: Unrolled) -> list[Hold]:
+def constraints_of(context: RecordingContext, traversal: Unrolled) -> list[ConstraintAtState]:
     """The mechanism's holds, at the state of a traversal that has terms and twists."""
-    maker, free = question.maker, question.parameters
-    around = Surroundings(lambda name: maker.tree.place(name, free), question.constants, free, maker.size)
-    return holds(traversal, maker.closings, around)
+    factory, free = context.factory, context.parameters
+    around = Surroundings(lambda name: factory.tree.place(name, free), context.constants, free, factory.size)
+    return constraints_at(traversal, factory.loop_constraints, around)
 
 
-def moving(question: Question, **inputs: Any) -> Unrolled:
+def moving(context: RecordingContext, **inputs: Any) -> Unrolled:
     """The links with their terms and twists."""
-    traversal = question.traversal(**inputs)
+    traversal = context.traversal(**inputs)
     traversal.outward(velocities, {"w": np.zeros(6)})
     return traversal
 
 
-def residuals_of(maker: RequestRules, free: Sequence[str] = ()) -> Callable[..., tuple[Array, Array]]:
+def residuals_of(factory: RequestRules, free: Sequence[str] = ()) -> Callable[..., tuple[Array, Array]]:
     """The function (q, t, values of free parameters) → Φ, G without units, to be recorded."""
-    request, units = Request("settling", free=tuple(free)), maker.rate_units
+    request, units = Request("velocity_projection", free=tuple(free)), factory.rate_units
 
     def residuals(q: Array, t: Any, *p: Array) -> tuple[Array, Array]:
         inputs = {"q": q, "v": np.zeros_like(units), "t": t, **({"p": p[0]} if p else {})}
-        question = Question(maker, request, inputs)
-        traversal = moving(question)
-        holds = holds_of(question, traversal)
-        scales = [_scales(traversal, hold, units, maker.size) for hold in holds]
-        g = [gradient(traversal, hold) * units / s[:, None] for hold, s in zip(holds, scales, strict=True)]
-        return _joined([hold.phi / s for hold, s in zip(holds, scales, strict=True)]), _joined(g)
+        context = RecordingContext(factory, request, inputs)
+        traversal = moving(context)
+        constraints = constraints_of(context, traversal)
+        scales = [_scales(traversal, constraint, units, factory.size) for constraint in constraints]
+        g = [
+            gradient(traversal, constraint) * units / s[:, None]
+            for constraint, s in zip(constraints, scales, strict=True)
+        ]
+        return _joined([constraint.phi / s for constraint, s in zip(constraints, scales, strict=True)]), _joined(g)
 
     return residuals
 
 
-def redundancy_of(maker: RequestRules) -> Redundancy:
+def redundancy_of(factory: RequestRules) -> Redundancy:
     """What the constraint equations repeat of each other at positions around the drawing."""
 
     def moved(q: Array, dv: Array) -> Array:
-        return integrate(Question(maker, Request("integrate"), {"q": q, "dv": dv}).traversal())
+        return integrate(RecordingContext(factory, Request("integrate"), {"q": q, "dv": dv}).traversal())
 
-    units = maker.rate_units
-    nq, nv = maker.tree.coordinates.nq, len(units)
-    equations, motion = trace(residuals_of(maker), [(nq,), ()])[0], trace(moved, [(nq,), (nv,)])[0]
+    units = factory.rate_units
+    nq, nv = factory.tree.coordinates.nq, len(units)
+    equations, motion = trace(residuals_of(factory), [(nq,), ()])[0], trace(moved, [(nq,), (nv,)])[0]
 
     def evaluate(q: Floats) -> tuple[Floats, Floats]:
         values = _over(equations, np.concatenate([q, np.zeros((len(q), 1))], axis=1))
@@ -200,30 +207,34 @@ def redundancy_of(maker: RequestRules) -> Redundancy:
     def move(q: Floats, change: Floats) -> Floats:
         return _over(motion, np.concatenate([q, change * units], axis=1))
 
-    return redundancy(evaluate, move, maker.drawn, maker.driven, nv)
+    return redundancy(evaluate, move, factory.drawn, factory.driven, nv)
 
 
-def _size(question: Question) -> Any:
+def _size(context: RecordingContext) -> Any:
     """The mechanism's length, which grows with the distances between its joints where free parameters change these."""
-    maker, free = question.maker, question.parameters
-    d, tree = maker.description, maker.tree
+    factory, free = context.factory, context.parameters
+    d, tree = factory.description, factory.tree
     origins = np.concatenate([d.pi, d.pj])
     if not free or not origins.any() or not any(name in ("pi", "pj") for name, _ in d.bindings):
-        return maker.size
+        return factory.size
     rows = [tree.row(name, j, free) for name in ("pi", "pj") for j in range(d.nj)]
-    return maker.size * np.sqrt(sum(dot(row, row) for row in rows) / float(np.sum(origins**2)))
+    return factory.size * np.sqrt(sum(dot(row, row) for row in rows) / float(np.sum(origins**2)))
 
 
 def regularity(
-    question: Question, traversal: Unrolled, holds: Sequence[Hold], g: Sequence[Array], blocks: Blocks
+    context: RecordingContext,
+    traversal: Unrolled,
+    constraints: Sequence[ConstraintAtState],
+    g: Sequence[Array],
+    blocks: Blocks,
 ) -> Any:
     """How far the equations are from being dependent that are not at regular positions: about the square of the least
     angle between one and the others, whatever the masses are."""
-    maker, size = question.maker, _size(question)
-    units = np.array([size if shift else 1.0 for shift in maker.tree.shifts[1]])
-    count = range(len(holds))
+    factory, size = context.factory, _size(context)
+    units = np.array([size if shift else 1.0 for shift in factory.tree.shifts[1]])
+    count = range(len(constraints))
     k = {(i, j): (g[i] * units**2) @ g[j].T for i in count for j in count if i <= j}
-    sizes = [_scales(traversal, hold, units, size) ** 2 for hold in holds]
+    sizes = [_scales(traversal, constraint, units, size) ** 2 for constraint in constraints]
     limits = Limits(constraint_space.ROUNDING, RANK_TOLERANCE)
     return Elimination(k, [Scales(x, x) for x in sizes], limits, blocks).least
 
@@ -238,13 +249,13 @@ def _over(block: Block, inputs: Floats) -> Floats:
     return results
 
 
-def _scales(traversal: Unrolled, hold: Hold, units: Array, size: Any) -> Array:
+def _scales(traversal: Unrolled, constraint: ConstraintAtState, units: Array, size: Any) -> Array:
     """How fast each equation changes if its ends move by a unit, turns counted by 1 and shifts by the size."""
-    total: Array = np.zeros(hold.size)
-    for _, columns in hold.ends[:1]:
+    total: Array = np.zeros(constraint.size)
+    for _, columns in constraint.ends[:1]:
         total = total + size**2 * np.sum(columns[:3] ** 2, axis=0) + np.sum(columns[3:] ** 2, axis=0)
     x = traversal.coordinates
-    for d in hold.direct:
+    for d in constraint.direct:
         ratio = float(x.ratio[d.position])  # of a follower to the rate that it shares
         total = total + (ratio * d.row * units[int(x.v_at[d.position]) + d.index]) ** 2
     return np.array([1.0 if is_zero(x) else np.sqrt(x) for x in total])
@@ -260,51 +271,51 @@ MOST = 40  # rates up to which these are laid out
 SINGULAR = 1e-8
 
 
-def derivatives(question: Question) -> tuple[Array, Array, Array]:
+def derivatives(context: RecordingContext) -> tuple[Array, Array, Array]:
     """∂a/∂q (tangent), ∂a/∂v and ∂a/∂tau."""
-    nv = question.maker.tree.coordinates.nv
+    nv = context.factory.tree.coordinates.nv
     if nv > MOST:
         raise ModelError(
             f"forward_dynamics_derivatives of closed mechanisms are laid out up to {MOST} rates; this one has {nv}: "
             "use mech.linearise, or products with mech.program('forward_dynamics', form='unrolled').forward()"
         )
-    a, parts = accelerations(question)
-    first, second = _changes(question, a, parts)
+    a, parts = accelerations(context)
+    first, second = _changes(context, a, parts)
     first = np.concatenate([first, -np.eye(nv)], axis=1)
     second = np.concatenate([second, np.zeros((len(second), nv))], axis=1)
-    traversal = moving(question)
-    factor = factorise(mass_matrix(question.traversal()))
-    blocks = blocks_of(question)
-    holds = together(holds_of(question, traversal), blocks.groups)
-    g = [gradient(traversal, hold) for hold in holds]
-    response, factors = responses(traversal, holds, g, factor, blocks)
+    traversal = moving(context)
+    factor = factorise(mass_matrix(context.traversal()))
+    blocks = blocks_of(context)
+    constraints = together(constraints_of(context, traversal), blocks.groups)
+    g = [gradient(traversal, constraint) for constraint in constraints]
+    response, factors = responses(traversal, constraints, g, factor, blocks)
     free = -np.stack([np.array(factor.solve(list(column))) for column in first.T], axis=1)
     right = [-second[at] - rows @ free for at, rows in zip(blocks.rows, g, strict=True)]
     multipliers = factors.solve(right)
     change = sum((x.T @ y for x, y in zip(response, multipliers, strict=True)), free)
     # Where equations are nearly dependent that elsewhere are not, rounding is all that is left of the answer.
     with np.errstate(invalid="ignore"):
-        change = change * where(regularity(question, traversal, holds, g, blocks) <= SINGULAR, np.nan, 1.0)
+        change = change * where(regularity(context, traversal, constraints, g, blocks) <= SINGULAR, np.nan, 1.0)
     return change[:, :nv], change[:, nv : 2 * nv], change[:, 2 * nv :]
 
 
-def _residual(question: Question, parts: Sequence[Array]) -> Array:
+def _residual(context: RecordingContext, parts: Sequence[Array]) -> Array:
     """R₁ + tau, then R₂, for the question's q, v and a."""
-    maker = question.maker
-    wrenches = question.applied(more=wrenches_of(question, parts).items())
-    traversal = question.traversal()
-    total = newton_euler.inverse_dynamics(traversal, question.gravity, wrenches=wrenches)
-    laws = question.joint_forces()
+    factory = context.factory
+    wrenches = context.applied(more=wrenches_of(context, parts).items())
+    traversal = context.traversal()
+    total = newton_euler.inverse_dynamics(traversal, context.gravity, wrenches=wrenches)
+    laws = context.joint_forces()
     total = total if laws is None else total - laws
-    x = maker.tree.coordinates
+    x = factory.tree.coordinates
     less: list[Any] = list(total)
     left: list[Array] = []
-    for hold, part in zip(holds_of(question, moving(question)), parts, strict=True):
-        residual = -hold.bias
-        for handle, columns in hold.ends:
+    for constraint, part in zip(constraints_of(context, moving(context)), parts, strict=True):
+        residual = -constraint.bias
+        for handle, columns in constraint.ends:
             row = traversal.rows[handle.position] if handle.position >= 0 else traversal.ground
             residual = residual + columns.T @ handle.outward(row["b"])
-        for i, rows in rows_of(traversal, hold).items():
+        for i, rows in rows_of(traversal, constraint).items():
             residual = residual + rows.T @ traversal.links[i].a
             ratio = float(x.ratio[i])
             for k, push in enumerate(rows @ part):
@@ -313,16 +324,16 @@ def _residual(question: Question, parts: Sequence[Array]) -> Array:
     return np.concatenate([np.array(less), *left])
 
 
-def _changes(question: Question, a: Array, parts: Sequence[Array]) -> tuple[Array, Array]:
+def _changes(context: RecordingContext, a: Array, parts: Sequence[Array]) -> tuple[Array, Array]:
     """δR₁ and δR₂ for unit changes of q (tangent), then of v: (nv, 2 nv) and (m, 2 nv)."""
-    maker, request = question.maker, question.request
+    factory, request = context.factory, context.request
     ends = np.cumsum([0, *(len(part) for part in parts)]).tolist()
-    state = {name: question.inputs[name] for name in maker.shapes(request)} | {"a": a}
+    state = {name: context.inputs[name] for name in factory.shapes(request)} | {"a": a}
 
     def residual(*arrays: Array) -> Array:
-        moved = Question(maker, request, dict(zip(state, arrays[:-1], strict=True)))
+        moved = RecordingContext(factory, request, dict(zip(state, arrays[:-1], strict=True)))
         return _residual(moved, [arrays[-1][i:j] for i, j in pairwise(ends)])
 
-    rows = state_derivatives(question, residual, {**state, "multipliers": np.concatenate(list(parts))})
-    nv = maker.tree.coordinates.nv
+    rows = state_derivatives(context, residual, {**state, "multipliers": np.concatenate(list(parts))})
+    nv = factory.tree.coordinates.nv
     return rows[:nv], rows[nv:]

@@ -50,11 +50,11 @@ def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: floa
     try:
         state = assembled(mech.tree, guess, joints, t, tolerance)
     except AssemblyError:
-        if tolerance is not None or mech.auxiliary.closing.mechanism is mech:
+        if tolerance is not None or mech.auxiliary.nearest.mechanism is mech:
             raise
-        return assemble(warned(mech.auxiliary.closing), q, fixed, t)
+        return assemble(warned(mech.auxiliary.nearest), q, fixed, t)
     if state.miss > EXACT * d.length_scale:  # what redundant loops leave open lets the least sum of squares slide
-        near = warned(mech.auxiliary.closing)
+        near = warned(mech.auxiliary.nearest)
         if near is not mech:
             return assemble(near, q, fixed, t)
     return coordinates(mech.tree, state.q, guess)
@@ -75,7 +75,7 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
     rates = np.zeros((*states.shape[:-1], mech.nv)) if v is None else real_array("v", v).copy()
     if not mech.closed:
         return mech.integrate(states, np.zeros(mech.nv)), rates
-    mech = warned(mech.auxiliary.closing)
+    mech = warned(mech.auxiliary.nearest)
     scaled = mech.auxiliary.weighed
     states = np.array(np.broadcast_to(states, (*np.broadcast_shapes(states.shape[:-1], np.shape(t)), mech.nq)))
     units, lengths = mech.programs.constraint_units, mech.programs.rate_units
@@ -94,7 +94,7 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
         step = change * np.minimum(1.0, FARTHEST / np.maximum(most, 1e-300))
         states = mech.integrate(states, np.where(done[..., None], 0.0, step))
     else:
-        units = mech.programs.closing_units
+        units = mech.programs.gap_units
         done |= (np.max(np.abs(phi) / units, axis=-1, initial=0.0) <= NEARLY) & bool(mech.programs.gap)
         if not done.all():
             raise _open(mech, phi, done)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.constraints.newton import GAPS
-from linkwright.dynamics.closed.loop_constraints import Hold
+from linkwright.dynamics.closed.loop_constraints import ConstraintAtState
 from linkwright.dynamics.closed.redundancy import Blocks
 from linkwright.dynamics.methods import articulated_body, newton_euler, virtual_work
 from linkwright.dynamics.methods.factor import Factor, factorise
@@ -160,11 +160,13 @@ NOISE = 1e-10
 #: equations that are independent at regular positions, those are zero that are lost in rounding or in that part.
 OPEN, MOST, ROUNDING = 10.0, 1e-4, 1e-14
 Closed = tuple[Array, list[Array]]  # joint accelerations, and the multipliers of each hold
-Holds = Callable[[Unrolled], list[Hold]]
+ConstraintsAt = Callable[[Unrolled], list[ConstraintAtState]]
 
 
-def articulated(traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False) -> Closed:
-    """By articulated bodies; `holds` are asked for when the links' terms and twists are known."""
+def articulated(
+    traversal: Unrolled, gravity: Array, constraints_at: ConstraintsAt, blocks: Blocks, *, wrenches: bool = False
+) -> Closed:
+    """By articulated bodies; `constraints` are asked for when the links' terms and twists are known."""
     ground = newton_euler.ground_acceleration(gravity)
     articulated_body.eliminate(traversal, articulated_body.articulate, wrenches=wrenches)
 
@@ -175,7 +177,7 @@ def articulated(traversal: Unrolled, gravity: Array, holds: Holds, blocks: Block
         gain, e = np.stack(solved[:6], axis=1), np.stack(solved[6:-1], axis=1)
         return Joint(gain, e, solved[-1] - gain @ row["beta"])
 
-    space = Space(traversal, holds(traversal), blocks, ground, joint)
+    space = Space(traversal, constraints_at(traversal), blocks, ground, joint)
     for i, force in space.forces().items():
         traversal.rows[i]["u"] = traversal.rows[i]["u"] + force
     traversal.outward(articulated_body.accelerations, {"b": ground})
@@ -183,7 +185,7 @@ def articulated(traversal: Unrolled, gravity: Array, holds: Holds, blocks: Block
 
 
 def by_virtual_work(
-    traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False
+    traversal: Unrolled, gravity: Array, constraints_at: ConstraintsAt, blocks: Blocks, *, wrenches: bool = False
 ) -> Closed:
     """By the joints' constraint forces."""
     ground = newton_euler.ground_acceleration(gravity)
@@ -194,7 +196,7 @@ def by_virtual_work(
         e = row["l"] @ row["phi"] @ traversal.links[i].dual(row["terms"])
         return Joint(row["l"], e, row["l"] @ (row["free"] - row["beta"]))
 
-    space = Space(traversal, holds(traversal), blocks, ground, joint)
+    space = Space(traversal, constraints_at(traversal), blocks, ground, joint)
     for i, force in space.forces().items():
         traversal.rows[i]["push"] = space.joints[i].e @ force
     traversal.outward(virtual_work.accelerations, {"b": ground})
@@ -222,32 +224,37 @@ class Space:
     """The constraint space of a tree: K and r of its holds, solved."""
 
     def __init__(
-        self, traversal: Unrolled, holds: Sequence[Hold], blocks: Blocks, ground: Array, joint: Callable[[int], Joint]
+        self,
+        traversal: Unrolled,
+        constraints: Sequence[ConstraintAtState],
+        blocks: Blocks,
+        ground: Array,
+        joint: Callable[[int], Joint],
     ) -> None:
         self.traversal, self.ground = traversal, ground
         self.joints: dict[int, Joint] = {}
-        for i in sorted({i for hold in holds for i in _carrying(traversal, hold)}):
+        for i in sorted({i for constraint in constraints for i in _carrying(traversal, constraint)}):
             if traversal.links[i].kind.nv:
                 self.joints[i] = joint(i)
-        self.columns = [self._columns(hold) for hold in holds]
+        self.columns = [self._columns(constraint) for constraint in constraints]
         k: dict[tuple[int, int], Array] = {}
         for a, one in enumerate(self.columns):
-            for b in range(a, len(holds)):
+            for b in range(a, len(constraints)):
                 terms = self._block(one, self.columns[b])
                 if terms:
                     k[a, b] = sum(terms[1:], terms[0])
-        self.multipliers = elimination(traversal, holds, k, blocks).solve([c.right for c in self.columns])
+        self.multipliers = elimination(traversal, constraints, k, blocks).solve([c.right for c in self.columns])
 
-    def _columns(self, hold: Hold) -> Columns:
+    def _columns(self, constraint: ConstraintAtState) -> Columns:
         """Take a hold's wrenches inward."""
-        traversal, m = self.traversal, hold.size
+        traversal, m = self.traversal, constraint.size
         p: dict[int, Array] = {}
-        for handle, columns in hold.ends:
+        for handle, columns in constraint.ends:
             add_to(p, handle.position, handle.inward_columns(columns))
-        direct = rows_of(traversal, hold)
+        direct = rows_of(traversal, constraint)
         u: dict[int, Array] = {}
-        right = hold.bias
-        for i in _carrying(traversal, hold):
+        right = constraint.bias
+        for i in _carrying(traversal, constraint):
             link, row = traversal.links[i], traversal.rows[i]
             terms, passed = row["terms"], p.get(i)
             if passed is not None:
@@ -276,20 +283,20 @@ class Space:
 
 
 def by_mass_matrix(
-    traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False
+    traversal: Unrolled, gravity: Array, constraints_at: ConstraintsAt, blocks: Blocks, *, wrenches: bool = False
 ) -> Closed:
     """By M, G and K = G M⁻¹ Gᵀ as matrices; the traversal's a is zero. Joints may share coordinates."""
     newton_euler.joint_forces(traversal, gravity, wrenches=wrenches)
     factor = factorise(of_configurations(traversal))
     traversal.outward(driving, {})
     free = np.array(factor.solve(list(traversal.joint_vector("driving"))))
-    constraints = holds(traversal)
-    g = [gradient(traversal, hold) for hold in constraints]
+    constraints = constraints_at(traversal)
+    g = [gradient(traversal, constraint) for constraint in constraints]
     response, factors = responses(traversal, constraints, g, factor, blocks)
     right = []
-    for hold, rows in zip(constraints, g, strict=True):
-        r = hold.bias - rows @ free
-        for handle, columns in hold.ends:
+    for constraint, rows in zip(constraints, g, strict=True):
+        r = constraint.bias - rows @ free
+        for handle, columns in constraint.ends:
             b = traversal.rows[handle.position]["b"] if handle.position >= 0 else traversal.ground["b"]
             r = r - columns.T @ handle.outward(b)
         right.append(r)
@@ -298,24 +305,24 @@ def by_mass_matrix(
 
 
 def responses(
-    traversal: Unrolled, holds: Sequence[Hold], g: Sequence[Array], factor: Factor, blocks: Blocks
+    traversal: Unrolled, constraints: Sequence[ConstraintAtState], g: Sequence[Array], factor: Factor, blocks: Blocks
 ) -> tuple[list[Array], Elimination]:
     """G M⁻¹ of each hold, by G and the factors of M, and K = G M⁻¹ Gᵀ of all of them eliminated."""
     response = [np.array([factor.solve(list(row)) for row in rows]).reshape(rows.shape) for rows in g]
-    count = range(len(holds))
+    count = range(len(constraints))
     k = {(a, b): g[a] @ response[b].T for a in count for b in count if a <= b}
-    return response, elimination(traversal, holds, k, blocks)
+    return response, elimination(traversal, constraints, k, blocks)
 
 
-def gradient(traversal: Unrolled, hold: Hold) -> Array:
+def gradient(traversal: Unrolled, constraint: ConstraintAtState) -> Array:
     """G (m, nv) of one hold."""
     x = traversal.coordinates
     p: dict[int, Array] = {}
-    for handle, columns in hold.ends:
+    for handle, columns in constraint.ends:
         add_to(p, handle.position, handle.inward_columns(columns))
-    direct = rows_of(traversal, hold)
-    g: list[Any] = [np.zeros(hold.size)] * x.nv
-    for i in _carrying(traversal, hold):
+    direct = rows_of(traversal, constraint)
+    g: list[Any] = [np.zeros(constraint.size)] * x.nv
+    for i in _carrying(traversal, constraint):
         link, terms = traversal.links[i], traversal.rows[i]["terms"]
         shares = []
         if i in p:
@@ -326,44 +333,44 @@ def gradient(traversal: Unrolled, hold: Hold) -> Array:
         for k in range(link.kind.nv):
             at = int(x.v_at[i]) + k
             g[at] = sum((ratio * share[k] for share in shares), g[at])
-    return np.stack(g, axis=1) if g else np.zeros((hold.size, 0))
+    return np.stack(g, axis=1) if g else np.zeros((constraint.size, 0))
 
 
 def elimination(
-    traversal: Unrolled, holds: Sequence[Hold], k: dict[tuple[int, int], Array], blocks: Blocks
+    traversal: Unrolled, constraints: Sequence[ConstraintAtState], k: dict[tuple[int, int], Array], blocks: Blocks
 ) -> Elimination:
     """What solves K λ = r, by K's upper blocks."""
     scales = []
-    for a, hold in enumerate(holds):
-        diagonal = np.diagonal(k[a, a]) if (a, a) in k else np.zeros(hold.size)
-        loose = _looseness(traversal, hold)
+    for a, constraint in enumerate(constraints):
+        diagonal = np.diagonal(k[a, a]) if (a, a) in k else np.zeros(constraint.size)
+        loose = _looseness(traversal, constraint)
         sizes = [x if is_zero(y) else y for x, y in zip(diagonal, loose, strict=True)]
         scales.append(Scales(maximum(diagonal, NOISE * loose), np.array(sizes)))
-    return Elimination(k, scales, limits(holds, blocks), blocks)
+    return Elimination(k, scales, limits(constraints, blocks), blocks)
 
 
-def limits(holds: Sequence[Hold], blocks: Blocks) -> Limits:
+def limits(constraints: Sequence[ConstraintAtState], blocks: Blocks) -> Limits:
     """Which pivots count as zero, where loops are open by what the holds miss."""
-    miss = sum(hold.miss for hold in holds)
+    miss = sum(constraint.miss for constraint in constraints)
     rounded = min((GAPS * blocks.ranks.gap) ** 2, MOST)
     beyond = maximum(max(RANK_TOLERANCE, rounded), minimum(OPEN**2 * miss, MOST))
     regular = maximum(ROUNDING, minimum(miss, MOST)) if blocks.certain else beyond
     return Limits(regular, beyond)
 
 
-def rows_of(traversal: Unrolled, hold: Hold) -> dict[int, Array]:
+def rows_of(traversal: Unrolled, constraint: ConstraintAtState) -> dict[int, Array]:
     """What a hold asks of joints' own coordinates: (nv, m) by position."""
     rows: dict[int, Array] = {}
-    for d in hold.direct:
+    for d in constraint.direct:
         unit = np.eye(traversal.links[d.position].kind.nv)[d.index]
         add_to(rows, d.position, np.outer(unit, d.row))
     return rows
 
 
-def _looseness(traversal: Unrolled, hold: Hold) -> Array:
+def _looseness(traversal: Unrolled, constraint: ConstraintAtState) -> Array:
     """About how freely each equation would give way if its ends' bodies were free: a scale, of the model's numbers."""
-    total = np.zeros(hold.size)
-    for handle, columns in hold.ends:
+    total = np.zeros(constraint.size)
+    for handle, columns in constraint.ends:
         if handle.position >= 0:
             held = handle.inward_columns(columns)
             total = total + (1.0 / _inertias(traversal, handle.position)) @ (held * held)
@@ -382,7 +389,7 @@ def _inertias(traversal: Unrolled, i: int) -> Array:
     return np.where(inertias > 0.0, inertias, most)
 
 
-def _carrying(traversal: Unrolled, hold: Hold) -> list[int]:
+def _carrying(traversal: Unrolled, constraint: ConstraintAtState) -> list[int]:
     """The links that a hold acts on and those that carry them, from the tips inward."""
-    ends = {handle.position for handle, _ in hold.ends} | {d.position for d in hold.direct}
+    ends = {handle.position for handle, _ in constraint.ends} | {d.position for d in constraint.direct}
     return sorted({i for end in ends for i in traversal.tree.topology.path(end)}, reverse=True)

@@ -80,9 +80,9 @@ def _holding(c: Conditions, g: Floats, pull: Floats, apart: float) -> list[str]:
         return []
     multipliers = np.abs(np.linalg.lstsq(g.T, pull, rcond=1e-8)[0]) * np.linalg.norm(g, axis=1)
     shares: dict[str, tuple[bool, float]] = {}
-    for (closing, _), size in zip(c.mech.programs.constraint_rows, multipliers.tolist(), strict=True):
-        before = shares.get(str(closing), (True, 0.0))[1]
-        shares[str(closing)] = closing.group != "driver", max(before, size)
+    for (constraint, _), size in zip(c.mech.programs.constraint_rows, multipliers.tolist(), strict=True):
+        before = shares.get(str(constraint), (True, 0.0))[1]
+        shares[str(constraint)] = constraint.group != "driver", max(before, size)
     most = max(size for _, size in shares.values())
     named = [name for name, (_, size) in shares.items() if size > SHARE * most]
     return sorted(named, key=lambda name: shares[name][0])

@@ -53,10 +53,10 @@ def initial_state(mech: Mechanism, t: float) -> InitialState:
     Raises ModelError where the initial conditions contradict each other or the constraints, and AssemblyError where
     the mechanism cannot be assembled.
     """
-    closing = mech.auxiliary.closing
-    if closing.mechanism is not mech:
-        state = closing.mechanism.auxiliary.initial_state(t)
-        return replace(state, notes=(*closing.notes, *state.notes))
+    nearest = mech.auxiliary.nearest
+    if nearest.mechanism is not mech:
+        state = nearest.mechanism.auxiliary.initial_state(t)
+        return replace(state, notes=(*nearest.notes, *state.notes))
     if not mech.description.initial:
         q = _drawn(mech, t)
         return InitialState(*(mech.project(q, t=t) if mech.closed else (q, np.zeros(mech.nv))))
@@ -79,7 +79,7 @@ def at_initial_state(mech: Mechanism, t: float) -> tuple[Description, tuple[str,
     And what a person should know of it: rates that no driver determines are no part of such a motion.
     """
     state = mech.auxiliary.initial_state(t)
-    mech = mech.auxiliary.closing.mechanism
+    mech = mech.auxiliary.nearest.mechanism
     d = mech.description
     conditions = Conditions(mech, t)
     undriven = [spoken(d, conditions.quantities[k]) for k in undetermined_rates(conditions, state.q)]
@@ -144,11 +144,11 @@ class Auxiliary:
         self._lock = Lock()
 
     @cached_property
-    def closing(self) -> rounding.Closing:
+    def nearest(self) -> rounding.NearestClosed:
         """The mechanism that moves: this one, or the nearest whose loops close where rounded numbers do not."""
-        return rounding.closing(self.mech)
+        return rounding.nearest_closed(self.mech)
 
-    def closing_with_free(self, parameters: Collection[str]) -> rounding.Closing:
+    def nearest_with_free(self, parameters: Collection[str]) -> rounding.NearestClosed:
         """The same for programs that leave parameters free."""
         return rounding.with_free(self.mech, parameters)
 

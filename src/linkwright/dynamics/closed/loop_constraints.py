@@ -152,9 +152,9 @@ OPEN = 1e-8  # how far an equation between frames of one rigid body may be from 
 class OpenLoop(ValueError):
     """What closes a loop of fixed joints, but not where its frames are."""
 
-    def __init__(self, closing: Constraint) -> None:
-        super().__init__(f"{closing} cannot be closed")
-        self.closing = closing
+    def __init__(self, constraint: Constraint) -> None:
+        super().__init__(f"{constraint} cannot be closed")
+        self.constraint = constraint
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class Direct:
 
 
 @dataclass(frozen=True)
-class Hold:
-    """One closing at a state."""
+class ConstraintAtState:
+    """One loop constraint at a state."""
 
     phi: Array
     rate: Array  # G v + Φ_t
@@ -181,7 +181,7 @@ class Hold:
     def size(self) -> int:
         return len(self.phi)
 
-    def with_right(self, right: Array) -> Hold:
+    def with_right(self, right: Array) -> ConstraintAtState:
         """The same, asking for other accelerations."""
         return replace(self, bias=right)
 
@@ -196,13 +196,17 @@ class Surroundings:
     size: float  # a length that is typical for the mechanism
 
 
-def holds(traversal: Unrolled, closings: Sequence[Constraint], around: Surroundings) -> list[Hold]:
+def constraints_at(
+    traversal: Unrolled, loop_constraints: Sequence[Constraint], around: Surroundings
+) -> list[ConstraintAtState]:
     """All holds, for a traversal that has the links' `terms` and twists `w`."""
     positions = {int(j): i for i, j in enumerate(traversal.tree.topology.joint)}
-    return [_hold(traversal, c, around, positions) for c in closings]
+    return [_constraint_at(traversal, c, around, positions) for c in loop_constraints]
 
 
-def _hold(traversal: Unrolled, c: Constraint, around: Surroundings, positions: Mapping[int, int]) -> Hold:
+def _constraint_at(
+    traversal: Unrolled, c: Constraint, around: Surroundings, positions: Mapping[int, int]
+) -> ConstraintAtState:
     law = law_rates(c.law, around.names) if c.law is not None else (0.0, 0.0, 0.0)
     if c.group == "gear":
         return _gear(traversal, c, around, positions)
@@ -211,7 +215,7 @@ def _hold(traversal: Unrolled, c: Constraint, around: Surroundings, positions: M
     return _between(traversal, c, around, law)
 
 
-def _between(traversal: Unrolled, c: Constraint, around: Surroundings, law: tuple[Any, Any, Any]) -> Hold:
+def _between(traversal: Unrolled, c: Constraint, around: Surroundings, law: tuple[Any, Any, Any]) -> ConstraintAtState:
     numbers: list[Any] = []
     turned: list[Any] = []
     if c.source.joints:
@@ -227,14 +231,14 @@ def _between(traversal: Unrolled, c: Constraint, around: Surroundings, law: tupl
             numbers = [c.source.length.evaluate(around.names)]
     if frames.rigid and c.law is None and not is_recorded(frames.r, frames.p, np.array(numbers)):
         _refuse_open(traversal, c, frames, numbers, turned, around.size)
-    hold = _of_pair(c.form, frames, numbers, turned, law)
-    return hold if c.law is not None else replace(hold, miss=_miss(hold, around.size))
+    constraint = _of_pair(c.form, frames, numbers, turned, law)
+    return constraint if c.law is not None else replace(constraint, miss=_miss(constraint, around.size))
 
 
-def _miss(hold: Hold, size: float) -> Any:
+def _miss(constraint: ConstraintAtState, size: float) -> Any:
     """Σ Φ², an equation counted by the mechanism's size if forces hold it."""
-    pushes = [any(not is_zero(x) for x in column[:3]) for column in hold.ends[0][1].T]
-    parts = [x / size if push else x for x, push in zip(hold.phi, pushes, strict=True)]
+    pushes = [any(not is_zero(x) for x in column[:3]) for column in constraint.ends[0][1].T]
+    parts = [x / size if push else x for x, push in zip(constraint.phi, pushes, strict=True)]
     return dot(parts, parts) if parts else 0.0
 
 
@@ -252,23 +256,25 @@ def _refuse_open(
 
 def _of_pair(
     form: Form, frames: Pair, numbers: Sequence[Any], turned: Sequence[Any], law: tuple[Any, Any, Any]
-) -> Hold:
+) -> ConstraintAtState:
     """The equations of a form between two frames; `law` is its value, rate and second rate."""
     form_at = (form, frames.r, frames.p, numbers, turned, law[0])
     phi, j = equations(*form_at), jacobian(*form_at)
     rate = j @ frames.w - law[1]
     bias = j @ frames.bias - drift(*form_at, frames.w) + law[2]
-    return Hold(phi, rate, bias, ((frames.second, j.T), (frames.first, -j.T)))
+    return ConstraintAtState(phi, rate, bias, ((frames.second, j.T), (frames.first, -j.T)))
 
 
-def _coordinate(traversal: Unrolled, position: int, index: int, law: tuple[Any, Any, Any]) -> Hold:
+def _coordinate(traversal: Unrolled, position: int, index: int, law: tuple[Any, Any, Any]) -> ConstraintAtState:
     """A tree joint's coordinate as a law says."""
     link = traversal.links[position]
     phi, rate = link.q[index] - law[0], link.v[index] - law[1]
-    return Hold(np.array([phi]), np.array([rate]), np.array([law[2]]), (), (Direct(position, index, np.ones(1)),))
+    return ConstraintAtState(
+        np.array([phi]), np.array([rate]), np.array([law[2]]), (), (Direct(position, index, np.ones(1)),)
+    )
 
 
-def _gear(traversal: Unrolled, c: Constraint, around: Surroundings, positions: Mapping[int, int]) -> Hold:
+def _gear(traversal: Unrolled, c: Constraint, around: Surroundings, positions: Mapping[int, int]) -> ConstraintAtState:
     """follower − ratio · leader − offset = 0. A tree joint's q counts its turns; what closes a loop is taken near to
     what the other asks of it."""
     follower, leader = c.source.joints
@@ -276,51 +282,56 @@ def _gear(traversal: Unrolled, c: Constraint, around: Surroundings, positions: M
     if leader in positions:
         led = traversal.links[positions[leader]]
         value, rate = ratio * led.q[0] + offset, ratio * led.v[0]
-        hold = _measure(traversal, follower, around, value)
-        return _added(hold, -rate, Direct(positions[leader], 0, np.array([-ratio])))
+        constraint = _measure(traversal, follower, around, value)
+        return _added(constraint, -rate, Direct(positions[leader], 0, np.array([-ratio])))
     if follower in positions and ratio == 0.0:  # whatever the leader does
         return _coordinate(traversal, positions[follower], 0, (offset, 0.0, 0.0))
     if follower in positions:
         link = traversal.links[positions[follower]]
-        hold = _scaled(_measure(traversal, leader, around, (link.q[0] - offset) / ratio), -ratio)
-        return _added(hold, link.v[0], Direct(positions[follower], 0, np.ones(1)))
+        constraint = _scaled(_measure(traversal, leader, around, (link.q[0] - offset) / ratio), -ratio)
+        return _added(constraint, link.v[0], Direct(positions[follower], 0, np.ones(1)))
     if by_follower(traversal.tree.description, (follower, leader), ratio):
         other = _measure(traversal, follower, around, 0.0)
-        hold = _scaled(_measure(traversal, leader, around, (other.phi[0] - offset) / ratio), -ratio)
-        return _sum(hold, other)
+        constraint = _scaled(_measure(traversal, leader, around, (other.phi[0] - offset) / ratio), -ratio)
+        return _sum(constraint, other)
     other = _measure(traversal, leader, around, 0.0)
-    hold = _measure(traversal, follower, around, ratio * other.phi[0] + offset)
-    return _sum(hold, _scaled(other, -ratio))
+    constraint = _measure(traversal, follower, around, ratio * other.phi[0] + offset)
+    return _sum(constraint, _scaled(other, -ratio))
 
 
-def _measure(traversal: Unrolled, joint: int, around: Surroundings, near: Any) -> Hold:
+def _measure(traversal: Unrolled, joint: int, around: Surroundings, near: Any) -> ConstraintAtState:
     """How far the coordinate of a joint that is not in the tree is ahead of a value near to it."""
     form = coordinate(traversal.tree.description.kind_of(joint).name, 0)
     return _of_pair(form, joint_pair(traversal, joint, around.free), (), (), (near, 0.0, 0.0))
 
 
-def _scaled(hold: Hold, factor: Any) -> Hold:
-    ends = tuple((handle, factor * columns) for handle, columns in hold.ends)
-    return Hold(factor * hold.phi, factor * hold.rate, factor * hold.bias, ends)
+def _scaled(constraint: ConstraintAtState, factor: Any) -> ConstraintAtState:
+    ends = tuple((handle, factor * columns) for handle, columns in constraint.ends)
+    return ConstraintAtState(factor * constraint.phi, factor * constraint.rate, factor * constraint.bias, ends)
 
 
-def _added(hold: Hold, rate: Any, direct: Direct) -> Hold:
+def _added(constraint: ConstraintAtState, rate: Any, direct: Direct) -> ConstraintAtState:
     """With a tree joint's share, whose value the hold's Φ knows already."""
-    return replace(hold, rate=hold.rate + rate, direct=(direct,))
+    return replace(constraint, rate=constraint.rate + rate, direct=(direct,))
 
 
-def _sum(hold: Hold, other: Hold) -> Hold:
+def _sum(constraint: ConstraintAtState, other: ConstraintAtState) -> ConstraintAtState:
     """With another's share, whose value the hold's Φ knows already."""
-    return replace(hold, rate=hold.rate + other.rate, bias=hold.bias + other.bias, ends=hold.ends + other.ends)
+    return replace(
+        constraint,
+        rate=constraint.rate + other.rate,
+        bias=constraint.bias + other.bias,
+        ends=constraint.ends + other.ends,
+    )
 
 
-def together(holds: Sequence[Hold], groups: Sequence[Sequence[int]]) -> list[Hold]:
+def together(constraints: Sequence[ConstraintAtState], groups: Sequence[Sequence[int]]) -> list[ConstraintAtState]:
     """The holds of each group as one, their equations one after another."""
-    return [holds[group[0]] if len(group) == 1 else _joined([holds[k] for k in group]) for group in groups]
+    return [constraints[group[0]] if len(group) == 1 else _joined([constraints[k] for k in group]) for group in groups]
 
 
-def _joined(parts: Sequence[Hold]) -> Hold:
-    first = np.cumsum([0, *(hold.size for hold in parts)]).tolist()
+def _joined(parts: Sequence[ConstraintAtState]) -> ConstraintAtState:
+    first = np.cumsum([0, *(constraint.size for constraint in parts)]).tolist()
 
     def wide(columns: Array, k: int) -> Array:
         """What one part's equations have, among those of all."""
@@ -328,13 +339,13 @@ def _joined(parts: Sequence[Hold]) -> Hold:
         left, right = (np.zeros((*columns.shape[:-1], n)) for n in (before, after))
         return np.concatenate([left, columns, right], axis=-1)
 
-    return Hold(
-        np.concatenate([hold.phi for hold in parts]),
-        np.concatenate([hold.rate for hold in parts]),
-        np.concatenate([hold.bias for hold in parts]),
-        tuple((handle, wide(columns, k)) for k, hold in enumerate(parts) for handle, columns in hold.ends),
-        tuple(replace(d, row=wide(d.row, k)) for k, hold in enumerate(parts) for d in hold.direct),
-        sum(hold.miss for hold in parts),
+    return ConstraintAtState(
+        np.concatenate([constraint.phi for constraint in parts]),
+        np.concatenate([constraint.rate for constraint in parts]),
+        np.concatenate([constraint.bias for constraint in parts]),
+        tuple((handle, wide(columns, k)) for k, constraint in enumerate(parts) for handle, columns in constraint.ends),
+        tuple(replace(d, row=wide(d.row, k)) for k, constraint in enumerate(parts) for d in constraint.direct),
+        sum(constraint.miss for constraint in parts),
     )
 
 
@@ -356,10 +367,10 @@ def law_rates(law: Expression, names: Mapping[str, Any]) -> tuple[Any, Any, Any]
     return f[0], rate[0], second[0]
 
 
-def as_ends(traversal: Unrolled, hold: Hold) -> Hold:
+def as_ends(traversal: Unrolled, constraint: ConstraintAtState) -> ConstraintAtState:
     """The same hold with joints' own shares as wrenches on their links: Tᵀ (θ̈ − C θ̈_λ − β) is a."""
-    ends, bias = list(hold.ends), hold.bias
-    for d in hold.direct:
+    ends, bias = list(constraint.ends), constraint.bias
+    for d in constraint.direct:
         link, row = traversal.links[d.position], traversal.rows[d.position]
         along = link.dual(row["terms"])[:, d.index]
         columns = np.outer(along, d.row)
@@ -367,4 +378,4 @@ def as_ends(traversal: Unrolled, hold: Hold) -> Hold:
         below = Handle(up.position, (*up.way, link.transform(row["terms"])))
         ends += [(Handle(d.position), columns), (below, -columns)]
         bias = bias + d.row * dot(along, row["beta"])
-    return replace(hold, bias=bias, ends=tuple(ends), direct=())
+    return replace(constraint, bias=bias, ends=tuple(ends), direct=())

@@ -21,7 +21,7 @@ from linkwright.base.arguments import outside
 from linkwright.base.arrays import Floats
 from linkwright.constraints.nearest_mechanism import Poses, closing_mechanism
 from linkwright.constraints.newton import GAPS, MISFIT
-from linkwright.dynamics.programs import Maker
+from linkwright.dynamics.programs import ProgramFactory
 from linkwright.errors import LinkwrightWarning
 from linkwright.model.bodies import body_states
 from linkwright.model.description import Description
@@ -279,7 +279,7 @@ UNCERTAIN = "the motion is the nearest to all constraints, and uncertain near si
 
 
 @dataclass(frozen=True, eq=False)
-class Closing:
+class NearestClosed:
     """The mechanism that is used in place of another, and what a person should know of that."""
 
     mechanism: Mechanism
@@ -290,56 +290,58 @@ class Closing:
         return (self.note,) if self.note else ()
 
 
-def closing(mech: Mechanism) -> Closing:
+def nearest_closed(mech: Mechanism) -> NearestClosed:
     """The mechanism itself where its loops close; else the nearest one whose loops do, if it is within rounding."""
-    return _nearest(mech, mech.programs.gap) if mech.programs.gap else Closing(mech)
+    return _nearest(mech, mech.programs.gap) if mech.programs.gap else NearestClosed(mech)
 
 
-def with_free(mech: Mechanism, free: Collection[str]) -> Closing:
+def with_free(mech: Mechanism, free: Collection[str]) -> NearestClosed:
     """The same for programs that leave parameters free; a mechanism whose joint frames these set stays as it is."""
-    closing = mech.auxiliary.closing
+    nearest = mech.auxiliary.nearest
     bound = {name for (array, _), law in mech.description.bindings.items() if array in FRAMES for name in law.names()}
-    if closing.mechanism is mech or bound.isdisjoint(free):
-        return closing
-    return Closing(mech, f"{_open(mech.programs.gap)}, and free parameters set joint frames: {UNCERTAIN}")
+    if nearest.mechanism is mech or bound.isdisjoint(free):
+        return nearest
+    return NearestClosed(mech, f"{_open(mech.programs.gap)}, and free parameters set joint frames: {UNCERTAIN}")
 
 
-def warned(closing: Closing) -> Mechanism:
+def warned(nearest: NearestClosed) -> Mechanism:
     """The mechanism that is used; where it has a note, a warning of it: for answers that have no status."""
-    if closing.note:
-        warn(f"{closing.mechanism.name!r}: {closing.note}", LinkwrightWarning, stacklevel=outside())
-    return closing.mechanism
+    if nearest.note:
+        warn(f"{nearest.mechanism.name!r}: {nearest.note}", LinkwrightWarning, stacklevel=outside())
+    return nearest.mechanism
 
 
 def _open(gap: float) -> str:
     return f"redundant loops are open by {gap:.1g} of the mechanism's size, by rounded numbers"
 
 
-def _nearest(mech: Mechanism, gap: float) -> Closing:
+def _nearest(mech: Mechanism, gap: float) -> NearestClosed:
     text = _open(gap)
     changed = _description(mech.description)
     if changed is not None:
         near = type(mech)(changed)
         if not near.programs.gap:
             moved = _moved(mech.description, changed)
-            return Closing(
+            return NearestClosed(
                 near,
                 f"{text}: joint frames were moved by at most {moved:.1g} (rad, or of that size) to close",
             )
-    return Closing(mech, f"{text}: {UNCERTAIN}")
+    return NearestClosed(mech, f"{text}: {UNCERTAIN}")
 
 
 def _description(d: Description) -> Description | None:
     """The nearest description whose joints close their loops; the other constraints take no part."""
-    maker = Maker(replace(d, mimics=(), ties=(), drivers=(), elements=(), initial=(), bindings={}))
-    if not maker.closed or not maker.gap:
+    factory = ProgramFactory(
+        replace(d, mimics=(), point_constraints=(), drivers=(), elements=(), initial=(), bindings={})
+    )
+    if not factory.closed or not factory.gap:
         return None
-    rank = maker.redundancy.rank(range(sum(c.form.size for c in maker.closings)))
-    rank += sum(6 - kind.nv for kind in maker.tree.kinds)
-    drawn = body_states(maker.description, maker.drawn)
+    rank = factory.redundancy.rank(range(sum(c.form.size for c in factory.loop_constraints)))
+    rank += sum(6 - kind.nv for kind in factory.tree.kinds)
+    drawn = body_states(factory.description, factory.drawn)
     turns = np.moveaxis(euler_parameters_matrix(drawn[:, 3:].T), -1, 0)
     bodies = Poses(turns, drawn[:, :3] / d.length_scale)
-    near = closing_mechanism(maker.description, bodies, rank, maker.gap)
+    near = closing_mechanism(factory.description, bodies, rank, factory.gap)
     return None if near is None else replace(d, ri=near.ri, pi=near.pi, rj=near.rj, pj=near.pj)
 
 
@@ -356,7 +358,7 @@ def unsure(mech: Mechanism, q: Floats, t: Floats) -> NDArray[np.bool_]:
     """
     gap = mech.programs.gap if mech.closed else 0.0
     ranks = mech.programs.redundancy if gap else None
-    rank = ranks.rank(range(sum(c.form.size for c in mech.programs.closings))) if ranks is not None else 0
+    rank = ranks.rank(range(sum(c.form.size for c in mech.programs.loop_constraints))) if ranks is not None else 0
     if ranks is None or not rank:
         return np.zeros(len(q), bool)
     g = mech.programs.without_units(constraint_jacobian(mech, q, t)[0])

@@ -11,8 +11,8 @@ by parts where the two handles are of two assemblies:
     up:    Φ_hk − U_h W U_kᵀ,  β_h + U_h g
     down:  f, then a = Tᵀ (Σ f + Σ_k U_kᵀ f_k + Δβ − c)
 
-A hold (a loop's joint, a tie, a driver) has wrenches P_s λ at its handles s, which must be of one assembly, and asks
-for Σ P_sᵀ θ̈_s = c. With U_h = Σ_s Φ_hs P_s and Σ = Σ P_sᵀ Φ_st P_t:
+A constraint (a loop's joint, a rod, a point constraint, a driver) has wrenches P_s λ at its handles s, which must be
+of one assembly, and asks for Σ P_sᵀ θ̈_s = c. With U_h = Σ_s Φ_hs P_s and Σ = Σ P_sᵀ Φ_st P_t:
 
     λ = g − Σ⁺ Σ_k U_kᵀ f_k,  g = Σ⁺ (c − Σ P_sᵀ β_s),   up:  Φ_hk − U_h Σ⁺ U_kᵀ,  β_h + U_h g
 
@@ -29,8 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.dynamics.closed.constraint_space import Closed, Holds, Scales, inverse_of, limits
-from linkwright.dynamics.closed.loop_constraints import Handle, Hold, Junction, as_ends, rooted
+from linkwright.dynamics.closed.constraint_space import Closed, ConstraintsAt, Scales, inverse_of, limits
+from linkwright.dynamics.closed.loop_constraints import ConstraintAtState, Handle, Junction, as_ends, rooted
 from linkwright.dynamics.closed.redundancy import Blocks
 from linkwright.dynamics.methods.articulated_body import eliminate
 from linkwright.dynamics.methods.newton_euler import ground_acceleration
@@ -47,14 +47,16 @@ Key = tuple[int, int]
 
 
 def forward_dynamics(
-    traversal: Unrolled, gravity: Array, holds: Holds, blocks: Blocks, *, wrenches: bool = False
+    traversal: Unrolled, gravity: Array, constraints_at: ConstraintsAt, blocks: Blocks, *, wrenches: bool = False
 ) -> Closed:
     """Joint accelerations for the traversal's q, v, tau (and wrenches on the links, in link axes), and multipliers."""
     ground = ground_acceleration(gravity)
     eliminate(traversal, bodies, wrenches=wrenches)
     moving = [i for i in traversal.order if traversal.links[i].kind.nv]
     joints = [_tree_joint(traversal, i) for i in moving]
-    work = Assembling(traversal, joints, [as_ends(traversal, hold) for hold in holds(traversal)], blocks, ground)
+    work = Assembling(
+        traversal, joints, [as_ends(traversal, constraint) for constraint in constraints_at(traversal)], blocks, ground
+    )
     work.join_all()
     accelerations, multipliers = work.down()
     for i, a in zip(moving, accelerations, strict=True):
@@ -109,7 +111,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Closure:
+class JoinedLoop:
     """What a hold's way down needs: λ = g − Σ⁺ Σ Uᵀ f."""
 
     number: int
@@ -124,18 +126,23 @@ class Assembling:
     """The joints and holds of a mechanism, joined one after another."""
 
     def __init__(
-        self, traversal: Unrolled, joints: Sequence[Junction], holds: Sequence[Hold], blocks: Blocks, ground: Array
+        self,
+        traversal: Unrolled,
+        joints: Sequence[Junction],
+        constraints: Sequence[ConstraintAtState],
+        blocks: Blocks,
+        ground: Array,
     ) -> None:
-        self.joints, self.holds, self.trees = joints, holds, len(joints)
-        self.open, self.limits, self.blocks = list(range(len(holds))), limits(holds, blocks), blocks
+        self.joints, self.constraints, self.trees = joints, constraints, len(joints)
+        self.open, self.limits, self.blocks = list(range(len(constraints))), limits(constraints, blocks), blocks
         self.closed: list[int] = []
-        self.joined: list[Join | Closure] = []
+        self.joined: list[Join | JoinedLoop] = []
         at: dict[int, list[tuple[Key, Handle]]] = {}
         for n, joint in enumerate(joints):
             for side, handle in enumerate((joint.parent, joint.child)):
                 at.setdefault(handle.position, []).append(((n, side), handle))
-        for n, hold in enumerate(holds, self.trees):
-            for side, (handle, _) in enumerate(hold.ends):
+        for n, constraint in enumerate(constraints, self.trees):
+            for side, (handle, _) in enumerate(constraint.ends):
                 at.setdefault(handle.position, []).append(((n, side), handle))
         self.of: dict[Key, Assembly] = {}
         self.scale: dict[Key, Array] = {}  # Φ of a handle's own body, free of all joints
@@ -170,7 +177,7 @@ class Assembling:
         return [self._close(n) for n in ready]
 
     def _keys(self, n: int) -> list[Key]:
-        return [(self.trees + n, side) for side in range(len(self.holds[n].ends))]
+        return [(self.trees + n, side) for side in range(len(self.constraints[n].ends))]
 
     def _join(self, n: int) -> Assembly:
         joint, parent, child = self.joints[n], (n, 0), (n, 1)
@@ -192,30 +199,30 @@ class Assembling:
         return self._without(both, u, w, g)
 
     def _close(self, n: int) -> Assembly:
-        hold, keys = self.holds[n], self._keys(n)
+        constraint, keys = self.constraints[n], self._keys(n)
         whole = self.of[keys[0]]
         for key in keys:
             del self.of[key]
-        ends = {key: columns for key, (_, columns) in zip(keys, hold.ends, strict=True)}
+        ends = {key: columns for key, (_, columns) in zip(keys, constraint.ends, strict=True)}
         u: dict[Key, Array] = {}
         for h in whole.beta:
             shares = [block @ p for key, p in ends.items() if (block := whole.block(h, key)) is not None]
             if shares:
                 u[h] = sum(shares[1:], shares[0])
-        sigma = sum((p.T @ u[key] for key, p in ends.items() if key in u), np.zeros((hold.size, hold.size)))
-        gap = sum((p.T @ whole.beta[key] for key, p in ends.items()), -hold.bias)
-        scale = np.zeros(hold.size)
+        sigma = sum((p.T @ u[key] for key, p in ends.items() if key in u), np.zeros((constraint.size, constraint.size)))
+        gap = sum((p.T @ whole.beta[key] for key, p in ends.items()), -constraint.bias)
+        scale = np.zeros(constraint.size)
         for key, p in ends.items():
             if key in self.scale:
                 scale = scale + np.array([x @ self.scale[key] @ x for x in p.T])
         scales = Scales(maximum(np.diagonal(sigma), NOISE * scale), scale)
         rank, most = self.blocks.rank(n, self.closed), self.blocks.most(n)
         self.closed.append(n)
-        inverse = inverse_of(sigma, scales, self.limits, rank, most).solve(np.eye(hold.size))
+        inverse = inverse_of(sigma, scales, self.limits, rank, most).solve(np.eye(constraint.size))
         g = -(inverse @ gap)
         left = Assembly({k: beta for k, beta in whole.beta.items() if k not in ends}, whole.phi)
         u = {k: x for k, x in u.items() if k not in ends}
-        self.joined.append(Closure(n, u, inverse, g, sigma, gap))
+        self.joined.append(JoinedLoop(n, u, inverse, g, sigma, gap))
         return self._without(left, u, inverse, g)
 
     def _without(self, old: Assembly, u: Mapping[Key, Array], w: Array, g: Array) -> Assembly:
@@ -237,15 +244,15 @@ class Assembling:
         """Down again: each joint's force, the accelerations of the tree's joints, and the holds' multipliers."""
         force: dict[Key, Array] = {}
         accelerations: list[Array] = [np.zeros(0)] * self.trees
-        multipliers: list[Array] = [np.zeros(0)] * len(self.holds)
+        multipliers: list[Array] = [np.zeros(0)] * len(self.constraints)
         for done in reversed(self.joined):
-            if isinstance(done, Closure):
-                hold = self.holds[done.number]
-                e = sum((u.T @ force[k] for k, u in done.u.items()), np.zeros(hold.size))
+            if isinstance(done, JoinedLoop):
+                constraint = self.constraints[done.number]
+                e = sum((u.T @ force[k] for k, u in done.u.items()), np.zeros(constraint.size))
                 x = done.g - done.inverse @ e
                 # Refined once: Σ may be near to losing rank.
                 x = multipliers[done.number] = x - done.inverse @ (done.sigma @ x + e + done.gap)
-                for key, (_, columns) in zip(self._keys(done.number), hold.ends, strict=True):
+                for key, (_, columns) in zip(self._keys(done.number), constraint.ends, strict=True):
                     force[key] = columns @ x
             else:
                 e = sum((u.T @ force[k] for k, u in done.u.items()), np.zeros(6))

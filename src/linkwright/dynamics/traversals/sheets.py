@@ -87,17 +87,17 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
                 rows.append(o.makes[1])
                 items.append(start + np.arange(o.items))
         row = np.concatenate(rows)
-        maker = np.full(int(row.max(initial=-1)) + 1, -1)
-        maker[row] = np.concatenate(items)
-        makers[name] = maker
+        factory = np.full(int(row.max(initial=-1)) + 1, -1)
+        factory[row] = np.concatenate(items)
+        makers[name] = factory
     befores, afters = [], []
     for o, start in zip(operations, starts[:-1], strict=True):
         for name, needed in o.needs:
             if name not in makers or not o.items:
                 continue
-            maker = makers[name]
-            known = needed < len(maker)
-            item = np.where(known, maker[np.where(known, needed, 0)] if len(maker) else -1, -1)
+            factory = makers[name]
+            known = needed < len(factory)
+            item = np.where(known, factory[np.where(known, needed, 0)] if len(factory) else -1, -1)
             some = item >= 0
             befores.append(item[some])
             afters.append((start + np.arange(o.items))[some])

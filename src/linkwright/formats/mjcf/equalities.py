@@ -146,7 +146,7 @@ class _Relaxed:
 
 
 @dataclass(frozen=True, eq=False)
-class Closure:
+class LoopJoint:
     """A joint that closes a loop: kind, and where it is on two bodies (−1 the world)."""
 
     name: str
@@ -172,7 +172,7 @@ class Coupling:
 class Equalities:
     """All that are active."""
 
-    closures: list[Closure]
+    loop_joints: list[LoopJoint]
     couplings: list[Coupling]
 
 
@@ -186,10 +186,10 @@ def read_equalities(root: Node, bodies: Bodies, defaults: Defaults) -> Equalitie
         if node.tag == "joint":
             equalities.couplings.append(_coupling(node, bodies))
         elif node.tag in ("connect", "weld"):
-            closure = _closure(node.get("name") or f"{node.tag}{number}", node, bodies)
+            joint = _loop_joint(node.get("name") or f"{node.tag}{number}", node, bodies)
             # Bodies that move together already need no closure.
-            if bodies.mover(closure.first) != bodies.mover(closure.second):
-                equalities.closures.append(closure)
+            if bodies.mover(joint.first) != bodies.mover(joint.second):
+                equalities.loop_joints.append(joint)
         else:
             text = f"<{node.tag}> is not read: only connect, weld and joint are; set active='false', or load with "
             raise node.fail(text + "equality='ignore'")
@@ -204,24 +204,24 @@ def _bodies(node: Node, bodies: Bodies) -> tuple[int, int]:
     return first, second
 
 
-def _closure(name: str, node: Node, bodies: Bodies) -> Closure:
+def _loop_joint(name: str, node: Node, bodies: Bodies) -> LoopJoint:
     # Without torque the turn of a weld is free, and the points alone are held.
     welded = node.tag == "weld" and node.number("torquescale", 1.0) != 0.0
     kind = "fixed" if welded else "spherical"
     if node.get("site1") is not None or node.get("site2") is not None:
         one, two = bodies.site(node, "site1"), bodies.site(node, "site2")
-        return Closure(name, kind, one.body, one.pose, two.body, two.pose)
+        return LoopJoint(name, kind, one.body, one.pose, two.body, two.pose)
     first, second = _bodies(node, bodies)
     between = bodies.place(first).inverse() @ bodies.place(second)
     if node.tag == "connect" and node.get("anchor") is None:
         raise node.fail('has no anchor; add anchor="x y z" in the frame of body1')
     anchor = Pose(np.eye(3), node.vector("anchor", (0.0, 0.0, 0.0)))
     if node.tag == "connect":
-        return Closure(name, kind, first, anchor, second, between.inverse() @ anchor)
+        return LoopJoint(name, kind, first, anchor, second, between.inverse() @ anchor)
     pose = node.vector("relpose", (0.0,) * 7)
     if pose[3:].any():  # where the anchor is in body1, not where body2 is
-        return Closure(name, kind, first, Pose(quaternion(node, "relpose", pose[3:]), pose[:3]), second, anchor)
-    return Closure(name, kind, first, between @ anchor, second, anchor)
+        return LoopJoint(name, kind, first, Pose(quaternion(node, "relpose", pose[3:]), pose[:3]), second, anchor)
+    return LoopJoint(name, kind, first, between @ anchor, second, anchor)
 
 
 def _coupling(node: Node, bodies: Bodies) -> Coupling:

@@ -100,7 +100,7 @@ def add_sites(b: Builder, bodies: Bodies, taken: set[str]) -> dict[Site, str]:
 def add_equalities(b: Builder, bodies: Bodies, holding: Equalities) -> dict[str, float]:
     """Loop joints and followers; joints that stand still are given back with where."""
     taken = {*bodies.joints, *(f"{body.name} (fixed)" for body in bodies.rows)}
-    for one in holding.closures:
+    for one in holding.loop_joints:
         first, second = (WORLD if k < 0 else bodies.rows[k].name for k in (one.first, one.second))
         i, j = b.frame(first, one.on_first.r, one.on_first.p), b.frame(second, one.on_second.r, one.on_second.p)
         b.joint(one.kind, i, j, claimed(one.name, taken), cut=True, actuated=False)
@@ -288,7 +288,7 @@ def read_mjcf(
         forces.tendons(tendons)
         forces.gravity_compensation(weighed, places)
         forces.actuators(driving, tendons, apply=actuators == "apply")
-        begin(builder, chains, read_keyframe(root, bodies, keyframe), closed=bool(holding.closures))
+        begin(builder, chains, read_keyframe(root, bodies, keyframe), closed=bool(holding.loop_joints))
         add_shapes(builder, bodies, meshes, root, places)
         description = replace(builder.description(), folder=str(Path(path).parent))
         if friction == "ignore":

@@ -44,7 +44,7 @@ FLAGS = ("cut", "passive", "actuated", "exact", "lossless")
 
 @dataclass(eq=False)
 class Linked:
-    """A joint or tie by name; `joint` is None for a tie."""
+    """A joint, rod or point constraint by name; `joint` is None for the latter two."""
 
     joint: Joint | None = None
 
@@ -224,7 +224,7 @@ class Links(Places):
             raise Fault(node, f"{node.text!r} is not a joint; name a joint")
         return joint
 
-    def read_tie(self, s: Statement) -> None:
+    def read_point_constraint(self, s: Statement) -> None:
         name, what = self.name(s), s.head.text.lower().split()[-1]
         self.joints.claim(name)
         if what == "rod":

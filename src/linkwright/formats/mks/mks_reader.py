@@ -138,7 +138,7 @@ def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]
     reader.read_bodies()
     reader.each("triad marker", reader.read_triad, (reader.places,))
     reader.each("joint", reader.read_joint, (reader.joints,))
-    reader.each("rod line plane", reader.read_tie, (reader.joints,))
+    reader.each("rod line plane", reader.read_point_constraint, (reader.joints,))
     if not problems:
         reader.hold_loose_bodies()
     reader.each("gear", reader.read_gear)

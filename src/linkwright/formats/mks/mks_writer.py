@@ -17,7 +17,7 @@ from linkwright.formats.mks.mks_reader import is_safe_path
 from linkwright.formats.mks.syntax import JOINT_WORDS
 from linkwright.formats.mks.wording import expression_text, force_text, name_text, number_text, quantity_text
 from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
-from linkwright.model.elements import Driver, PointOnLine, Rod, Tie
+from linkwright.model.elements import Driver, PointConstraint, PointOnLine, Rod
 from linkwright.model.frames import are_parallel, axes_of
 from linkwright.model.model_checks import impossible_inertias, listed
 from linkwright.model.quantities import COORDINATES
@@ -66,7 +66,7 @@ class _Printer:
         d = self.d
         for what, names in (
             ("body or frame", [d.ground_name, *d.body_names, *d.frames.names]),
-            ("joint", [*d.joint_names, *(tie.name for tie in d.ties)]),
+            ("joint", [*d.joint_names, *(constraint.name for constraint in d.point_constraints)]),
             ("gear", [m.name for m in d.mimics if m.name]),
             ("driver or force", [*(x.name for x in d.drivers), *self.forces]),
             ("parameter", list(d.parameters)),
@@ -98,7 +98,7 @@ class _Printer:
         yield from (self._triad(k) for k, name in enumerate(d.frames.names) if name not in d.more_grounds)
         yield from map(self._joint, range(d.nj))
         yield from map(self._gear, range(len(d.mimics)))
-        yield from map(self._tie, d.ties)
+        yield from map(self._point_constraint, d.point_constraints)
         yield from map(self._driver, d.drivers)
         for force in d.elements:
             if force.name not in self.losses:
@@ -255,14 +255,14 @@ class _Printer:
             parts.append(f"offset = {self._entry('gear', 2 * k + 1, m.offset)}")
         return _statement("GEAR", self.gears[k], parts)
 
-    def _tie(self, tie: Tie) -> str:
-        if isinstance(tie, Rod):
-            ends = [f"triad = {name_text(x)}" for x in (tie.first, tie.second)]
-            return _statement("ROD", tie.name, [*ends, f"length = {expression_text(tie.length)}"])
-        point = f"point = {name_text(tie.point)}"
-        if isinstance(tie, PointOnLine):
-            return _statement("POINT ON LINE", tie.name, [f"line = {name_text(tie.line)}", point])
-        return _statement("POINT ON PLANE", tie.name, [f"plane = {name_text(tie.plane)}", point])
+    def _point_constraint(self, constraint: PointConstraint) -> str:
+        if isinstance(constraint, Rod):
+            ends = [f"triad = {name_text(x)}" for x in (constraint.first, constraint.second)]
+            return _statement("ROD", constraint.name, [*ends, f"length = {expression_text(constraint.length)}"])
+        point = f"point = {name_text(constraint.point)}"
+        if isinstance(constraint, PointOnLine):
+            return _statement("POINT ON LINE", constraint.name, [f"line = {name_text(constraint.line)}", point])
+        return _statement("POINT ON PLANE", constraint.name, [f"plane = {name_text(constraint.plane)}", point])
 
     def _driver(self, driver: Driver) -> str:
         d = self.d

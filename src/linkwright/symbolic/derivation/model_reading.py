@@ -336,10 +336,10 @@ def _transposed(rotations: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
 def _refuse(d: Description, t: Topology) -> None:
     """Loop constraints (joints, rods, point constraints) and drivers have no closed form here."""
     held = [f"joint {d.joint_names[j]!r}" for j in t.loops]
-    held += [f"{type(tie).__name__} {tie.name!r}" for tie in d.ties]
+    held += [f"{type(constraint).__name__} {constraint.name!r}" for constraint in d.point_constraints]
     if held:
         first = held[0] + (f" and {len(held) - 1} more" if len(held) > 1 else "")
-        what = "joint" if t.loops else "rod" if isinstance(d.ties[0], Rod) else "tie"
+        what = "joint" if t.loops else "rod" if isinstance(d.point_constraints[0], Rod) else "point constraint"
         text = (
             f"{d.name!r} has closed loops ({first}), whose equations have no closed form in its coordinates; "
             "use mech.forward_dynamics, linearise or lw.simulate for it, or cut the loop: take away "

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from linkwright.dynamics.functions import Request
-from linkwright.dynamics.programs import Maker
+from linkwright.dynamics.programs import ProgramFactory
 from linkwright.model.description import Description
 from linkwright.model.frames import placement_rotation, snapped
 from linkwright.model.topology import Topology
@@ -126,7 +126,7 @@ def _key(position: int, letter: str) -> str:
 def regressor(d: Description, free: tuple[str, ...]) -> tuple[Program, Block | None, tuple[str, ...]]:
     """The program of F whose inputs Y shares, the block of Y by rows (None if it has none), and its columns' names."""
     plain = replace(d, elements=())
-    places = _places(d, Maker(d).topology)
+    places = _places(d, ProgramFactory(d).topology)
     keys = [_key(*place) for place in places]
     program = _forces(replace(plain, parameters={**d.parameters, **dict.fromkeys(keys, 1.0)}), (*free, *keys), True)
     matrix = program.jacobian(0, len(program.inputs) - 1)
@@ -162,9 +162,9 @@ def _driven(d: Description, joint: int) -> bool:
 
 
 def _forces(d: Description, free: tuple[str, ...], linear: bool) -> Program:
-    maker = Maker(d)
+    factory = ProgramFactory(d)
     if linear:
-        maker.tree = _Linear(d, maker.topology)
+        factory.tree = _Linear(d, factory.topology)
     request = Request("inverse_dynamics", free=free, form="unrolled")
-    maker.check(request)
-    return maker.program(request)
+    factory.check(request)
+    return factory.program(request)

@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import Request
-from linkwright.dynamics.programs import Maker
+from linkwright.dynamics.programs import ProgramFactory
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.description import Description
 from linkwright.symbolic.formulas.formula import Role, Symbol
@@ -164,7 +164,7 @@ def recursive(
     block: Block | None
     shape: tuple[int, ...]
     if quantity == "regressor":
-        _refuse_loops(Maker(d))
+        _refuse_loops(ProgramFactory(d))
         program, block, columns = regressor(d, names)
         shape = (program.outputs[0].size, len(columns))
     else:
@@ -195,9 +195,9 @@ def _operations(tally: Mapping[str, int]) -> Operations:
     return Operations(additions, others.pop("mul", 0), others.pop("div", 0), sum(others.values()))
 
 
-def _refuse_loops(maker: Maker) -> None:
-    if maker.closed:
-        first = maker.closings[0]
+def _refuse_loops(factory: ProgramFactory) -> None:
+    if factory.closed:
+        first = factory.loop_constraints[0]
         text = f"{first} closes a loop or prescribes a motion; the recursive form is for trees of joints"
         raise ModelError(f"{text}; take the tape: mech.program('forward_dynamics')", element=first.name)
 
@@ -206,13 +206,13 @@ def _program(d: Description, quantity: str, function: str, free: tuple[str, ...]
     if quantity == "bias":
         bindings = {key: e for key, e in d.bindings.items() if key[0] != "gravity"}
         d = replace(d, gravity=np.zeros(3), elements=(), bindings=bindings)
-    maker = Maker(d)
-    _refuse_loops(maker)
+    factory = ProgramFactory(d)
+    _refuse_loops(factory)
     if regrouped:
-        maker.tree = RegroupedTree(d, maker.topology)
+        factory.tree = RegroupedTree(d, factory.topology)
     request = Request(function, free=free, form="unrolled")
-    maker.check(request)
-    return maker.program(request)
+    factory.check(request)
+    return factory.program(request)
 
 
 def _symmetric(block: Block, n: int) -> Block:
