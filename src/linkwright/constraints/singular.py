@@ -32,7 +32,7 @@ DENSE = 2_000_000
 def singular(description: Description, q: Floats, t: float = 0.0) -> list[tuple[str, str]]:
     """The constraints that become dependent at the tree's coordinates q, each with its direction in words.
 
-    ("joint 'C'", "meeting along f") of joints that close loops, rods, point constraints, gears and drivers; of the tree's own joints only
+    ("joint 'C'", "meeting along f") of loop constraints, gears and drivers; of the tree's own joints only
     if no other has a share. Equations that are redundant everywhere around are left out; nothing if q is regular.
     """
     return _Position(description, t).dependent(np.asarray(q, dtype=np.float64))
