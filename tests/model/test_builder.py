@@ -77,7 +77,7 @@ def test_a_triad_has_z_along_h_and_x_in_the_plane_of_h_and_f(b):
 
 @pytest.mark.parametrize(("h", "f"), [((0, 0, 1), (0, 0, -2)), ((0, 0, 0), (1, 0, 0)), ((0, 0, 1), (0, 0, 0))])
 def test_a_triad_with_parallel_or_zero_directions_is_named(b, h, f):
-    with pytest.raises(ModelError, match="h and f of triad 't' are parallel or zero") as caught:
+    with pytest.raises(ModelError, match="h and f of frame 't' are parallel or zero") as caught:
         b.triad("one", h=h, f=f, name="t")
     assert caught.value.element == "t"
 
@@ -235,12 +235,12 @@ MISUSE = {
     "a kind misspelt": (lambda b: b.joint("revolut", "one", "two"), "no joint kind named 'revolut'; did you mean"),
     "an unknown body": (
         lambda b: b.joint("revolute", "one", "tow"),
-        "no body or triad named 'tow'; did you mean 'two'",
+        "no body or frame named 'tow'; did you mean 'two'",
     ),
     "a triad on an unknown body": (lambda b: b.triad("three"), "no body named 'three'"),
     "a body of another builder": (lambda b: b.triad(Builder().body("else")), "no body named 'else'"),
-    "a body twice": (lambda b: b.body("one"), "there is a body or triad 'one' already"),
-    "a body named as ground": (lambda b: b.body("ground"), "there is a body or triad 'ground' already"),
+    "a body twice": (lambda b: b.body("one"), "there is a body or frame 'one' already"),
+    "a body named as ground": (lambda b: b.body("ground"), "there is a body or frame 'ground' already"),
     "a nameless body": (lambda b: b.body(""), "needs a name"),
     "a joint twice": (lambda b: b.joint("revolute", "one", "two", "first"), "there is a joint 'first' already"),
     "a parameter twice": (lambda b: (b.parameter("p", 1), b.parameter("p", 2)), "there is a parameter 'p' already"),
@@ -252,7 +252,7 @@ MISUSE = {
     "a zero axis": (lambda b: b.joint("revolute", "one", "two", "j", axis=(0, 0, 0)), "the axis of joint 'j' is"),
     "an axis for triads": (
         lambda b: b.joint("revolute", b.triad("one"), "two", "j", axis=(0, 0, 1)),
-        "joint 'j' has triads, which hold its place",
+        "joint 'j' has frames, which hold its place",
     ),
     "a word for a mass": (lambda b: b.body("x", "heavy"), "mass of 'x' is 'heavy'; give numbers"),
     "two numbers for a place": (lambda b: b.body("x", 1, (1, 2)), "com of 'x' needs 3 numbers, 2 given"),
@@ -283,7 +283,7 @@ MISUSE = {
     "an unknown joint": (lambda b: b.mimic("second", "frist"), "no joint named 'frist'; did you mean 'first'"),
     "a driver of an unknown kind": (lambda b: b.driver("relative", "one", 1.0), "no driver kind named 'relative'"),
     "a driver without a coordinate": (lambda b: b.driver("absolute", "one", 1.0, name="m"), "give 'x', 'y' or 'z'"),
-    "a distance to nothing": (lambda b: b.driver("distance", "one", 1.0), "name the second triad with other="),
+    "a distance to nothing": (lambda b: b.driver("distance", "one", 1.0), "name the second frame with other="),
     "a force between a place and itself": (lambda b: b.point_force("one", "one", 1.0), "between 'one' and itself"),
     "a force twice": (
         lambda b: (b.joint_force("first", 1.0, name="f"), b.joint_damper("first", 1.0, name="f")),

@@ -298,7 +298,7 @@ def frame_place(d: Description, name: str) -> tuple[int, int | None]:
         return body, None
     k = d.frames.names.find(name)
     if k is None:
-        raise NameNotFound("body or triad", name, [*d.body_names[:1000], *d.frames.names[:1000]])
+        raise NameNotFound("body or frame", name, [*d.body_names[:1000], *d.frames.names[:1000]])
     return int(d.frames.body[k]), k
 
 

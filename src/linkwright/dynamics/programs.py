@@ -44,7 +44,7 @@ def traced(factory: RequestRules, function: Callable[..., Any], shapes: Mapping[
     except SingularLink as error:
         raise factory.singular(error.position) from None
     except OpenLoop as error:
-        text = f"{error.constraint} cannot be closed: fixed joints hold its triads apart; move a triad, or free a joint"
+        text = f"{error.constraint} cannot be closed: fixed joints hold its frames apart; move a frame, or free a joint"
         raise ModelError(text, element=error.constraint.name) from None
     except ZeroPivot as error:
         at = factory.tree.coordinates.v_at

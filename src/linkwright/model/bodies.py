@@ -231,16 +231,16 @@ def _motion(
             twist, change = np.moveaxis(twist, -1, 0), np.moveaxis(change, -1, 0)
             r_i = _product(r[..., up], _trailing(r_up[:, joint]))
             r_j = _product(r_i, turn)
-            arm = _times(r[..., up], _trailing(p_up[:, joint])) + _times(r_i, shift)  # from the parent to triad j
+            arm = _times(r[..., up], _trailing(p_up[:, joint])) + _times(r_i, shift)  # from the parent to frame j
             along, about = _times(r_j, twist[:3]), _times(r_j, twist[3:])
             w_up, w = omega[..., up], omega[..., up] + about
             turning = alpha[..., up] + _times(r_j, change[3:]) + cross(w, about)
-            # Of triad j, which moves along its joint on the parent.
+            # Of frame j, which moves along its joint on the parent.
             sliding = point_velocity(velocity[..., up], w_up, arm) + along
             moving = point_acceleration(acceleration[..., up], alpha[..., up], w_up, arm)
             moving = moving + _times(r_j, change[:3]) + cross(w_up + w, along)
             r_body = _product(r_j, np.swapaxes(_trailing(r_down[:, joint]), 0, 1))
-            back = -_times(r_body, _trailing(p_down[:, joint]))  # from triad j to the body's origin
+            back = -_times(r_body, _trailing(p_down[:, joint]))  # from frame j to the body's origin
             r[..., down], omega[..., down], alpha[..., down] = r_body, w, turning
             position[..., down] = position[..., up] + arm + back
             velocity[..., down] = point_velocity(sliding, w, back)

@@ -10,7 +10,7 @@ import numpy as np
 from linkwright.base.arguments import numbered_name
 from linkwright.errors import ModelError
 from linkwright.model.builder_forces import Forces
-from linkwright.model.builder_parts import LAW_VARIABLES, Body, Joint, Triad, name_of, packed_inertia, put
+from linkwright.model.builder_parts import LAW_VARIABLES, Body, Frame, Joint, name_of, packed_inertia, put
 from linkwright.model.description import (
     FREE_FALL,
     Description,
@@ -31,10 +31,10 @@ Numeric = float | Expression
 
 
 class Builder(Forces):
-    """Collects bodies, triads, joints, drivers and forces; `description()` checks them and gives the description.
+    """Collects bodies, frames, joints, drivers and forces; `description()` checks them and gives the description.
 
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):
-    its value is used, and its expression is kept as a binding. Bodies, triads and joints may be given as the
+    its value is used, and its expression is kept as a binding. Bodies, frames and joints may be given as the
     objects that the methods return, or by name.
     """
 
@@ -91,11 +91,11 @@ class Builder(Forces):
         """
         self._gravity = as_numbers(vector, (3,), "gravity")
 
-    # -- bodies and triads --------------------------------------------------------------------------------
+    # -- bodies and frames --------------------------------------------------------------------------------
     def body(self, name: str, mass: Numeric = 0.0, com: Any = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)) -> Body:
         """A body with mass, centre of mass and inertia about it, all in the body frame.
 
-        - `name`: unlike those of all bodies and triads.
+        - `name`: unlike those of all bodies and frames.
         - `mass` (kg): a number or expression; 0.
         - `com` (m): three of them; the body's origin.
         - `inertia` (kg m²) about the centre of mass: xx, yy, zz; or xx, yy, zz, xy, xz, yz; or a symmetric 3×3; zeros.
@@ -124,20 +124,20 @@ class Builder(Forces):
         h: Any = (0.0, 0.0, 1.0),
         f: Any = (1.0, 0.0, 0.0),
         name: str | None = None,
-    ) -> Triad:
+    ) -> Frame:
         """A frame on a body: z along h, x along the part of f that is perpendicular to h.
 
         - `body`: a `Body`, or the name of one.
         - `origin` (m): three numbers or expressions in the body frame; its origin.
         - `h`, `f`: directions in the body frame, of any length; z and x.
-        - `name`: unlike those of all bodies and triads; a triad without a name can be used as an object only.
+        - `name`: unlike those of all bodies and frames; a frame without a name can be used as an object only.
 
-        Returns the `Triad`. Raises `NameNotFound` for an unknown body, `ModelError` where h and f are parallel or zero.
+        Returns the `Frame`. Raises `NameNotFound` for an unknown body, `ModelError` where h and f are parallel or zero.
 
         >>> b = lw.Builder()
         >>> tip = b.triad(b.body("link", 1.0), origin=(0, 0, 0.3), h=(0, 1, 0), name="tip")
         """
-        what = f"triad {name!r}" if name else f"a triad on {name_of(body)!r}"
+        what = f"frame {name!r}" if name else f"a frame on {name_of(body)!r}"
         return self.frame(body, self._axes(h, f, what, name or what), origin, name)
 
     def frame(
@@ -146,7 +146,7 @@ class Builder(Forces):
         rotation: Any = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
         origin: Any = (0.0, 0.0, 0.0),
         name: str | None = None,
-    ) -> Triad:
+    ) -> Frame:
         """A frame on a body, by its rotation matrix and origin in the body frame.
 
         - `body`: a `Body`, or the name of one.
@@ -154,7 +154,7 @@ class Builder(Forces):
         - `origin` (m): three of them; the body's origin.
         - `name`: as for `triad`.
 
-        Returns the `Triad`. Raises `NameNotFound` for an unknown body, `ModelError` for numbers of another shape;
+        Returns the `Frame`. Raises `NameNotFound` for an unknown body, `ModelError` for numbers of another shape;
         whether the rotation is one is checked with the whole mechanism.
 
         >>> b = lw.Builder()
@@ -163,18 +163,18 @@ class Builder(Forces):
         owner = self._body(body)
         what = f"frame {name!r}" if name else f"a frame on {owner.name!r}"
         r = as_numbers(rotation, (3, 3), f"rotation of {what}")
-        triad = Triad(owner, r if is_bound(r) else snapped(r), as_numbers(origin, (3,), f"origin of {what}"), name)
+        frame = Frame(owner, r if is_bound(r) else snapped(r), as_numbers(origin, (3,), f"origin of {what}"), name)
         if name is not None:
             self._new_place(name)
-            self._triads[name] = triad
-        return triad
+            self._frames[name] = frame
+        return frame
 
     # -- joints -------------------------------------------------------------------------------------------
     def joint(
         self,
         kind: str,
-        i: Triad | Body | str,
-        j: Triad | Body | str,
+        i: Frame | Body | str,
+        j: Frame | Body | str,
         name: str | None = None,
         *,
         axis: Any = None,
@@ -190,7 +190,7 @@ class Builder(Forces):
         cut: bool = False,
         actuated: bool | None = None,
     ) -> Joint:
-        """A joint from triad i (parent's side) to triad j (child's side); a body stands for its own frame.
+        """A joint from frame i (parent's side) to frame j (child's side); a body stands for its own frame.
 
         With `axis` or `at`, i and j are bodies whose axes are parallel when the coordinates are neutral: the joint
         is about `axis` (z unless given), its point is `at` in i and the origin of j. `cut` makes it a loop
@@ -205,7 +205,7 @@ class Builder(Forces):
           data: a `stop` makes limits act.
         - `damping` (N m s/rad or N s/m), `friction` (N m or N): 0.
 
-        Returns the `Joint`. Raises `NameNotFound` for an unknown kind, body or triad, and `ModelError` for a name that
+        Returns the `Joint`. Raises `NameNotFound` for an unknown kind, body or frame, and `ModelError` for a name that
         is taken, a joint of a body with itself, or a screw joint without a pitch.
 
         >>> b = lw.Builder()
@@ -221,7 +221,9 @@ class Builder(Forces):
         if kind == "screw" and not isinstance(pitch, Expression) and pitch == 0.0:
             raise ModelError(f"screw joint {name!r} has no pitch; give pitch= in metres a radian", element=name)
         sides = (
-            (self._triad(i), self._triad(j)) if axis is None and at is None else self._at(name, kind, i, j, axis, at)
+            (self._frame_at(i), self._frame_at(j))
+            if axis is None and at is None
+            else self._at(name, kind, i, j, axis, at)
         )
         if sides[0].body == sides[1].body:
             text = f"joint {name!r} joins {sides[0].body.name!r} to itself; name two different bodies"
@@ -255,10 +257,10 @@ class Builder(Forces):
             self._losses.add(force.name)
         return self._joints[name]
 
-    def _at(self, name: str, kind: str, i: Any, j: Any, axis: Any, at: Any) -> tuple[Triad, Triad]:
-        """The triads of a joint between two bodies at a point."""
-        if isinstance(i, Triad) or isinstance(j, Triad):
-            text = f"joint {name!r} has triads, which hold its place; leave out axis= and at=, or give bodies"
+    def _at(self, name: str, kind: str, i: Any, j: Any, axis: Any, at: Any) -> tuple[Frame, Frame]:
+        """The frames of a joint between two bodies at a point."""
+        if isinstance(i, Frame) or isinstance(j, Frame):
+            text = f"joint {name!r} has frames, which hold its place; leave out axis= and at=, or give bodies"
             raise ModelError(text, element=name)
         what = f"the axis of joint {name!r}"
         u = plain_numbers((0.0, 0.0, 1.0) if axis is None else axis, (3,), what)
@@ -318,11 +320,11 @@ class Builder(Forces):
             fill(name, [row[k] for row in self._body_rows], shape)
         for name, default in joint_defaults(1).items():
             fill(name, [row[name] for row in self._joint_rows], default.shape[1:])
-        triads = list(self._triads.values())
-        fill("frame_r", [t.rotation for t in triads], (3, 3))
-        fill("frame_p", [t.origin for t in triads], (3,))
-        places = np.array([t.body.number for t in triads], np.int32)
-        frames = Frames(Names(list(self._triads)), places, snapped(arrays.pop("frame_r")), arrays.pop("frame_p"))
+        drawn = self._frames.values()
+        fill("frame_r", [frame.rotation for frame in drawn], (3, 3))
+        fill("frame_p", [frame.origin for frame in drawn], (3,))
+        places = np.array([frame.body.number for frame in drawn], np.int32)
+        frames = Frames(Names(list(self._frames)), places, snapped(arrays.pop("frame_r")), arrays.pop("frame_p"))
         fill("gear", [numbers for _, numbers in self._mimics], (2,))
         fill("gravity", [self._gravity], ())
         couplings = tuple(m for m, _ in self._mimics)

@@ -64,9 +64,9 @@ class Forces(Kinematics):
         return self._quantity(Quantity("joint", (self._joint(joint).name,), index, True))
 
     def distance(self, first: Place, second: Place) -> Quantity:
-        """The distance between the origins of two triads or bodies (m).
+        """The distance between the origins of two frames or bodies (m).
 
-        - `first`, `second`: bodies or triads on two bodies, as objects or by name.
+        - `first`, `second`: bodies or frames on two bodies, as objects or by name.
 
         Returns the `Quantity`. Raises `NameNotFound` for an unknown place, `ModelError` for two on one body.
 
@@ -202,7 +202,7 @@ class Forces(Kinematics):
 
         Positive pushes them apart. A function gets those of d, dd and t that its parameters name.
 
-        - `first`, `second`: two bodies or triads, as objects or by name.
+        - `first`, `second`: two bodies or frames, as objects or by name.
         - `law` (N): a number, an expression, or a function; see the class.
         - `name`: as for `joint_force`.
 
@@ -216,7 +216,7 @@ class Forces(Kinematics):
         name = self._new_force(name, "force")
         a, b = self._place(first), self._place(second)
         if a == b:
-            raise ModelError(f"force {name!r} acts between {a!r} and itself; name two triads", element=name)
+            raise ModelError(f"force {name!r} acts between {a!r} and itself; name two frames", element=name)
         alike: dict[Any, Any] = {}
         for ends in ((a, b), (b, a)):
             alike |= {Quantity("distance", ends): _D, Quantity("distance", ends, 0, True): _DD}
@@ -268,8 +268,8 @@ class Forces(Kinematics):
     ) -> PointForce:
         """A stop between two origins: keeps their distance between limits by the contact law of `stop`."""
         if lower is None and upper is None:
-            raise ModelError("a stop between two triads has no limit; give lower= or upper=")
-        self._check_limits(lower, upper, "a stop between two triads")
+            raise ModelError("a stop between two frames has no limit; give lower= or upper=")
+        self._check_limits(lower, upper, "a stop between two frames")
         return self.point_force(first, second, laws.stop(_D, _DD, lower, upper, stiffness, damping), name=name)
 
     def applied_wrench(
@@ -282,9 +282,9 @@ class Forces(Kinematics):
         reaction: Place | None = None,
         name: str | None = None,
     ) -> AppliedWrench:
-        """A force and a torque at a triad or a body's origin: three laws each, or a function of t that gives three.
+        """A force and a torque at a frame or a body's origin: three laws each, or a function of t that gives three.
 
-        They are in the triad's own axes (`"frame"`), in ground's, or in those of another triad or body. With
+        They are in the frame's own axes (`"frame"`), in ground's, or in those of another frame or body. With
         `reaction`, that body gets the opposite wrench, at the same point in space.
         """
         name = self._new_force(name, "wrench")
@@ -301,7 +301,7 @@ class Forces(Kinematics):
         return put(self._forces, AppliedWrench(name, at, six, where, of, other))
 
     def _axes_of(self, place: Any) -> str:
-        known = [*self._bodies, *self._triads]
+        known = [*self._bodies, *self._frames]
         if isinstance(place, str) and place not in known:
             raise NameNotFound("kind of axes", place, ["frame", "ground", *known])
         return self._place(place)
@@ -328,7 +328,7 @@ class Forces(Kinematics):
 
     def _begin(self, quantity: Quantity, value: Numeric) -> None:
         self._check_quantity(quantity)
-        if quantity.kind == "place" and self._triad(quantity.of[0]).body == self.ground:
+        if quantity.kind == "place" and self._frame_at(quantity.of[0]).body == self.ground:
             raise ModelError(f"{quantity} is on ground and stays where it is; name another", element=quantity.of[0])
         unordered = replace(quantity, of=tuple(sorted(quantity.of)))  # a distance is the same from either end
         if unordered in self._initial:

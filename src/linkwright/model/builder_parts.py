@@ -45,7 +45,7 @@ class Body:
 
 
 @dataclass(frozen=True, eq=False)
-class Triad:
+class Frame:
     """A frame on a body: z is its h axis, x its f axis."""
 
     body: Body
@@ -69,7 +69,7 @@ class Parts:
     def __init__(self, ground: str) -> None:
         self.ground = Body(ground, GROUND)
         self._bodies: dict[str, Body] = {ground: self.ground}
-        self._triads: dict[str, Triad] = {}
+        self._frames: dict[str, Frame] = {}
         self._joints: dict[str, Joint] = {}
         self._forces: dict[str, Element] = {}
         self._drivers: dict[str, Driver] = {}
@@ -77,9 +77,9 @@ class Parts:
 
     def _new_place(self, name: str) -> None:
         if not name:
-            raise ModelError("a body or triad needs a name; give it one")
-        if name in self._bodies or name in self._triads:
-            raise ModelError(f"there is a body or triad {name!r} already; choose another name", element=name)
+            raise ModelError("a body or frame needs a name; give it one")
+        if name in self._bodies or name in self._frames:
+            raise ModelError(f"there is a body or frame {name!r} already; choose another name", element=name)
 
     def _new_force(self, name: str | None, stem: str) -> str:
         return new_name(name, stem, self._forces.keys() | self._drivers.keys(), "driver or force")
@@ -87,26 +87,26 @@ class Parts:
     def _body(self, body: Any) -> Body:
         return _known("body", body, self._bodies)
 
-    def _triad(self, place: Any) -> Triad:
-        if isinstance(place, Triad):
+    def _frame_at(self, place: Any) -> Frame:
+        if isinstance(place, Frame):
             self._body(place.body)
             return place
-        if isinstance(place, str) and place in self._triads:
-            return self._triads[place]
+        if isinstance(place, str) and place in self._frames:
+            return self._frames[place]
         if name_of(place) not in self._bodies:
-            raise NameNotFound("body or triad", name_of(place), [*self._bodies, *self._triads])
-        return Triad(self._body(place), np.eye(3), np.zeros(3), None)
+            raise NameNotFound("body or frame", name_of(place), [*self._bodies, *self._frames])
+        return Frame(self._body(place), np.eye(3), np.zeros(3), None)
 
     def _place(self, place: Any) -> str:
-        """The name of a triad or body; a triad that is used by name gets one."""
-        if isinstance(place, Triad) and place.name is None:
-            known = next((n for n, t in self._triads.items() if t is place), None)
+        """The name of a frame or body; a frame that is used by name gets one."""
+        if isinstance(place, Frame) and place.name is None:
+            known = next((n for n, t in self._frames.items() if t is place), None)
             if known is None:
-                known = numbered_name("triad", self._triads.keys() | self._bodies.keys())
-                self._triads[known] = place
+                known = numbered_name("triad", self._frames.keys() | self._bodies.keys())
+                self._frames[known] = place
             return known
-        triad = self._triad(place)
-        return triad.name or triad.body.name
+        frame = self._frame_at(place)
+        return frame.name or frame.body.name
 
     def _joint(self, joint: Any) -> Joint:
         return _known("joint", joint, self._joints)
@@ -139,7 +139,7 @@ class Parts:
         """Refuse a quantity of something that is not there."""
         if quantity.kind != "joint":
             for name in quantity.of:
-                self._triad(name)
+                self._frame_at(name)
             return
         joint = self._joint(quantity.of[0])
         kind = KINDS[joint.kind]
@@ -199,11 +199,11 @@ def _known(what: str, part: Any, parts: dict[str, T]) -> T:
 
 
 Numeric = float | Expression
-Place = Triad | Body | str
+Place = Frame | Body | str
 
 
 class Kinematics(Parts):
-    """Collects what kinematic analysis and drawing need besides bodies, triads and joints."""
+    """Collects what kinematic analysis and drawing need besides bodies, frames and joints."""
 
     def __init__(self, ground: str) -> None:
         super().__init__(ground)
@@ -268,8 +268,8 @@ class Kinematics(Parts):
     ) -> Driver:
         """A coordinate prescribed as a law of TIME and parameters, or as a function of t: `lambda t: np.sin(t)`.
 
-        `absolute`: `coordinate` ("x", "y" or "z") of the origin of a body or triad; `joint`: coordinate `index` of
-        a joint; `distance` and `angle`: between the origins, or the named axes, of two triads or bodies. An angle
+        `absolute`: `coordinate` ("x", "y" or "z") of the origin of a body or frame; `joint`: coordinate `index` of
+        a joint; `distance` and `angle`: between the origins, or the named axes, of two frames or bodies. An angle
         turns about the h axes where these stay parallel; elsewhere it lies between 0 and π.
         """
         name = self._new_force(name, "driver")
@@ -289,7 +289,7 @@ class Kinematics(Parts):
             place = f"{self._moving(target, name)}.{coordinate}"
         elif kind in ("distance", "angle"):
             if other is None:
-                raise ModelError(f"driver {name!r} is a {kind}; name the second triad with other=", element=name)
+                raise ModelError(f"driver {name!r} is a {kind}; name the second frame with other=", element=name)
             place, second = self._two(target, other, f"driver {name!r}")
             if len(axes) != 2 or not set(axes) <= {"f", "g", "h"}:
                 raise ModelError(f"driver {name!r} has the axes {axes!r}; give two of 'f', 'g', 'h'", element=name)
@@ -303,7 +303,7 @@ class Kinematics(Parts):
     def rod(self, first: Place, second: Place, length: Numeric, name: str | None = None) -> Rod:
         """A massless rod of constant length between two origins.
 
-        - `first`, `second`: bodies or triads on two bodies, as objects or by name.
+        - `first`, `second`: bodies or frames on two bodies, as objects or by name.
         - `length` (m): a number or expression greater than zero.
         - `name`: unlike those of all joints, rods and point constraints; rod1, rod2, … without one.
 
@@ -322,7 +322,7 @@ class Kinematics(Parts):
     def point_on_line(self, line: Place, point: Place, name: str | None = None) -> PointOnLine:
         """The origin of `point` stays on the z axis (h) of `line`.
 
-        - `line`, `point`: bodies or triads on two bodies, as objects or by name.
+        - `line`, `point`: bodies or frames on two bodies, as objects or by name.
         - `name`: as for `rod`; line1, line2, … without one.
 
         Returns the `PointOnLine`. Raises `ModelError` for two places on one body or a name that is taken.
@@ -337,7 +337,7 @@ class Kinematics(Parts):
     def point_on_plane(self, plane: Place, point: Place, name: str | None = None) -> PointOnPlane:
         """The origin of `point` stays in the x–y plane of `plane`, to which its z axis (h) is perpendicular.
 
-        - `plane`, `point`: bodies or triads on two bodies, as objects or by name.
+        - `plane`, `point`: bodies or frames on two bodies, as objects or by name.
         - `name`: as for `rod`; plane1, plane2, … without one.
 
         Returns the `PointOnPlane`. Raises `ModelError` for two places on one body or a name that is taken.
@@ -356,15 +356,15 @@ class Kinematics(Parts):
 
     def _two(self, first: Any, second: Any, what: str) -> tuple[str, str]:
         """The names of two places on different bodies."""
-        bodies = self._triad(first).body, self._triad(second).body
+        bodies = self._frame_at(first).body, self._frame_at(second).body
         if bodies[0] == bodies[1]:
             text = f"{what} is between {name_of(first)!r} and {name_of(second)!r}, both on {bodies[0].name!r}; "
-            raise ModelError(text + "name triads of two bodies", element=bodies[0].name)
+            raise ModelError(text + "name frames of two bodies", element=bodies[0].name)
         return self._place(first), self._place(second)
 
     def _moving(self, place: Any, driver: str) -> str:
         """The name of a place that is not on ground."""
-        if self._triad(place).body == self.ground:
+        if self._frame_at(place).body == self.ground:
             text = f"driver {driver!r} drives {name_of(place)!r}, which is on ground and cannot move; name another"
             raise ModelError(text, element=driver)
         return self._place(place)
@@ -380,7 +380,7 @@ class Kinematics(Parts):
         file: str = "",
         name: str | None = None,
     ) -> Shape:
-        """A shape in the axes of a triad or body, its middle at the origin.
+        """A shape in the axes of a frame or body, its middle at the origin.
 
         Sizes: box x, y, z; cylinder, cone and capsule radius, length (along h); sphere radius; mesh scale, with `file`.
         """
@@ -397,9 +397,9 @@ class Kinematics(Parts):
         return put(self._shapes, Shape(name, self._place(place), kind, laws, _color(color, name), file))
 
     def trace(self, place: Place, color: str = "", *, name: str | None = None) -> Trace:
-        """The origin of a triad or body leaves a trail when the motion is drawn.
+        """The origin of a frame or body leaves a trail when the motion is drawn.
 
-        - `place`: a body or triad, as an object or by name.
+        - `place`: a body or frame, as an object or by name.
         - `color`: "#rrggbb"; empty for the viewer's choice.
         - `name`: unlike those of all traces; trace1, trace2, … without one.
 

@@ -134,7 +134,7 @@ class Names(Sequence[str]):
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Named frames on bodies, besides the bodies' own: links that were merged, tools, triads."""
+    """Named frames on bodies, besides the bodies' own: links that were merged, tools, frames."""
 
     names: Names = field(default_factory=lambda: Names(()))
     body: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -280,7 +280,7 @@ class Description:
             return int(self.frames.body[k]), self.frames.r[k], self.frames.p[k]
         body = GROUND if name == self.ground_name else self.body_names.find(name)
         if body is None:
-            raise NameNotFound("body or triad", name, [*self.body_names[:1000], *self.frames.names[:1000]])
+            raise NameNotFound("body or frame", name, [*self.body_names[:1000], *self.frames.names[:1000]])
         return body, np.eye(3), np.zeros(3)
 
     def side(self, joint: int, side: Literal["i", "j"]) -> tuple[int, Floats, Floats]:

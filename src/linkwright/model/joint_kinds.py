@@ -1,8 +1,8 @@
 """Joint kinds: each one object that knows its transform, motion subspace, velocity product and coordinates.
 
-A joint joins triad i of its parent body to triad j of its child; axes are the triads' h (z) axes. Everything is
+A joint joins frame i of its parent body to frame j of its child; axes are the frames' h (z) axes. Everything is
 written over any scalar. `motion(q, ...)` gives what the recursions need of one configuration; twists are
-those of triad j relative to triad i, in the axes of triad j.
+those of frame j relative to frame i, in the axes of frame j.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ class JointKind:
         return q
 
     def rotation(self, terms: Array) -> Rotation:
-        """The axes of triad j in triad i."""
+        """The axes of frame j in frame i."""
         return Chain(())
 
     def shift(self, terms: Array, pitch: Any) -> Array:
-        """The origin of triad j in triad i."""
+        """The origin of frame j in frame i."""
         return np.zeros(3)
 
     def subspace(self, terms: Array, pitch: Any) -> Array:
@@ -103,17 +103,17 @@ class JointKind:
         return self.subspace(terms, pitch)
 
     def terms_between(self, r: Array, p: Array) -> Array:
-        """The terms of a pose of triad j in triad i, as far as twists and wrenches need them."""
+        """The terms of a pose of frame j in frame i, as far as twists and wrenches need them."""
         return np.zeros(0)
 
     def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
-        """q of a pose of triad j in triad i (Euler parameters, origin); angles in (−π, π], a screw's by its shift."""
+        """q of a pose of frame j in frame i (Euler parameters, origin); angles in (−π, π], a screw's by its shift."""
         measures = self.measures(euler_parameters_matrix(e), p)
         values = [arctan2(m.sine, m.cosine) if m.shift is None else m.shift for m in measures]
         return np.array(values).reshape(len(values), *np.shape(p)[1:])
 
     def through(self, angle: Any, p: Array, pitch: Any) -> Any:
-        """An angle about h with its whole turns, as far as the origin of triad j in triad i tells them."""
+        """An angle about h with its whole turns, as far as the origin of frame j in frame i tells them."""
         return angle
 
     def gap(self, r: Array, p: Array) -> Array:
@@ -135,7 +135,7 @@ class JointKind:
     equation_names: tuple[str, ...] = ()
 
     def equations(self, r: Array, p: Array, pitch: Any, turned: Any) -> Array:
-        """6 − nv independent numbers, zero where triad j at this pose in triad i is joined to it.
+        """6 − nv independent numbers, zero where frame j at this pose in frame i is joined to it.
 
         `turned` is the angle about h, through all its turns; screws alone use it. Directions enter by products of
         axes, as in paper 3, which vanish for opposite axes too: `gap` tells these apart.
@@ -145,7 +145,7 @@ class JointKind:
         return np.array([numbers[name] for name in self.equation_names])
 
     def measures(self, r: Array, p: Array) -> tuple[Measure, ...]:
-        """Its coordinates at a pose that joins the triads, where they are angles and shifts."""
+        """Its coordinates at a pose that joins the frames, where they are angles and shifts."""
         return tuple(_measure(part, r, p) for part in self.parts) if self.paired else ()
 
     def rate(self, q: Array, v: Array) -> Array:
@@ -153,11 +153,11 @@ class JointKind:
         return v
 
     def neutral(self) -> Array:
-        """The coordinates at which the triads coincide (or are nearest to it)."""
+        """The coordinates at which the frames coincide (or are nearest to it)."""
         return np.zeros(self.nq)
 
     def neutral_rotation(self) -> Floats:
-        """The axes of triad j in triad i at the neutral coordinates: the same, but for universal joints."""
+        """The axes of frame j in frame i at the neutral coordinates: the same, but for universal joints."""
         return np.asarray(self.rotation(self.terms(self.neutral(), 0.0)).matrix(), dtype=np.float64)
 
     def checked(self, q: Array, joint: str) -> Array:
@@ -427,7 +427,7 @@ KIND_LIST: tuple[JointKind, ...] = tuple(KINDS.values())
 
 
 def _measure(part: str, r: Array, p: Array) -> Measure:
-    """The coordinate of a shift along an axis of triad i, or of a turn about h."""
+    """The coordinate of a shift along an axis of frame i, or of a turn about h."""
     if part[0] == "T":
         return Measure(shift=p["xyz".index(part[1])])
     return Measure(cosine=r[0, 0], sine=r[1, 0])

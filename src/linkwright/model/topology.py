@@ -42,11 +42,11 @@ class Reversed(JointKind):
         return -self.kind.rotation(terms).outward(self.kind.shift(terms, pitch))
 
     def _across(self, terms: Array, pitch: Any, w: Array) -> Array:
-        """A relative twist, turned round and taken to the axes and origin of the other triad."""
+        """A relative twist, turned round and taken to the axes and origin of the other frame."""
         return -self._placement(terms, pitch).inward_twist(w)
 
     def _placement(self, terms: Array, pitch: Any) -> Transform:
-        """Triad j in triad i."""
+        """Frame j in frame i."""
         return Transform(self.kind.rotation(terms), self.kind.shift(terms, pitch))
 
     def subspace(self, terms: Array, pitch: Any) -> Array:
@@ -58,7 +58,7 @@ class Reversed(JointKind):
         return self._across(terms, pitch, self.kind.subspace_rate(terms, pitch, v))
 
     def _held(self, terms: Array, pitch: Any, wrenches: Array) -> Array:
-        """Columns of wrenches, taken to the axes and origin of the other triad."""
+        """Columns of wrenches, taken to the axes and origin of the other frame."""
         return self._placement(terms, pitch).inward_columns(wrenches)
 
     def complement(self, terms: Array, pitch: Any) -> Array:

@@ -333,15 +333,17 @@ class Tree:
         names = self.description.joint_names
         return {names[int(j)]: i for i, j in enumerate(self.topology.joint)}
 
-    def triads(self, joint: int, parameters: Mapping[str, Any] | None = None) -> list[tuple[int, Any, Any]]:
-        """Triads i and j of a joint, as `on_link` gives them."""
+    def joint_frames(self, joint: int, parameters: Mapping[str, Any] | None = None) -> list[tuple[int, Any, Any]]:
+        """Frames i and j of a joint, as `on_link` gives them."""
         d, known = self.description, parameters or {}
-        triads = []
+        joint_frames = []
         for side, body in (("i", int(d.parent[joint])), ("j", int(d.child[joint]))):
             r, p = self.row(f"r{side}", joint, known), self.row(f"p{side}", joint, known)
             position, r, p = self.on_link(body, r, p, known)
-            triads.append((position, r if _recorded(r) else snapped(r), p if _recorded(p) else _clean(p[None])[0]))
-        return triads
+            joint_frames.append(
+                (position, r if _recorded(r) else snapped(r), p if _recorded(p) else _clean(p[None])[0])
+            )
+        return joint_frames
 
     @cached_property
     def _bound_rows(self) -> dict[str, set[int]]:

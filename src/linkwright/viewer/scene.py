@@ -34,7 +34,7 @@ from linkwright.viewer.shapes import (
 )
 
 MAX_BODIES = 2000
-MAX_TRIADS = 400
+MAX_FRAMES = 400
 MAX_JOINTS = 60  # whose series are on a page
 MESH_BUDGET = 5_000_000  # bytes of all meshes on one page
 _FORMAT = 1
@@ -128,7 +128,7 @@ def scene(
         "meshes": [
             {"vertices": _packed(mesh.vertices, "<f4"), "triangles": _packed(mesh.triangles, "<u4")} for mesh in meshes
         ],
-        "triads": _triads(description, drawn, remarks),
+        "triads": _frames(description, drawn, remarks),
         "links": _links(description, drawn),
         "traces": _traces(description, drawn),
         "joints": [
@@ -232,11 +232,11 @@ def _posts(points: list[Floats], floor: Floats, view: View, bones: Skeleton, col
     return posts
 
 
-def _triads(description: Description, drawn: int, remarks: list[str]) -> list[dict[str, Any]]:
+def _frames(description: Description, drawn: int, remarks: list[str]) -> list[dict[str, Any]]:
     frames = description.frames
     rows = [k for k, body in enumerate(frames.body.tolist()) if body < drawn]
-    if len(rows) > MAX_TRIADS:
-        remarks.append(f"{MAX_TRIADS} of {counted(len(rows), 'frame')} are drawn")
+    if len(rows) > MAX_FRAMES:
+        remarks.append(f"{MAX_FRAMES} of {counted(len(rows), 'frame')} are drawn")
     return [
         {
             "name": frames.names[k],
@@ -244,7 +244,7 @@ def _triads(description: Description, drawn: int, remarks: list[str]) -> list[di
             "at": _row(frames.p[k]),
             "turn": _row(euler_parameters(frames.r[k])),
         }
-        for k in rows[:MAX_TRIADS]
+        for k in rows[:MAX_FRAMES]
     ]
 
 

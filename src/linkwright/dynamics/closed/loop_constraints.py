@@ -108,8 +108,8 @@ def pair(traversal: Unrolled, first: Place, second: Place) -> Pair:
 
 
 def joint_pair(traversal: Unrolled, joint: int, parameters: Mapping[str, Any]) -> Pair:
-    """The triads of a joint."""
-    return pair(traversal, *traversal.tree.triads(joint, parameters))
+    """The frames of a joint."""
+    return pair(traversal, *traversal.tree.joint_frames(joint, parameters))
 
 
 def loop_link(traversal: Unrolled, joint: int, parameters: Mapping[str, Any]) -> Link:

@@ -227,7 +227,7 @@ class _Writer(TreeWriter):
             if part == "Rx-":
                 turn = turn @ _BACK
                 continue
-            unit = turn @ np.eye(3)["xyz".index(part[1])]  # in triad i, coordinates zero
+            unit = turn @ np.eye(3)["xyz".index(part[1])]  # in frame i, coordinates zero
             axis = r_far @ (-unit if reverse else total.T @ unit)
             axes.append(({"R": "hinge", "T": "slide", "H": "hinge"}[part[0]], snapped(axis)))
         if kind.name == "free":  # not on ground: three shifts and a ball

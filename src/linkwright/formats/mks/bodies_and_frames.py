@@ -16,7 +16,7 @@ from linkwright.formats.mks.parser import Parsed
 from linkwright.formats.mks.syntax import Fault, Group, Item, Listed, Node, Problems, Span, Statement, Word
 from linkwright.formats.mks.values import Numeric, Scope, colour_of, now_of
 from linkwright.model.builder import Builder
-from linkwright.model.builder_parts import Body, Triad
+from linkwright.model.builder_parts import Body, Frame
 from linkwright.model.description import GROUND_NAMES
 from linkwright.model.elements import Array, is_bound
 from linkwright.model.expression import Expression
@@ -32,7 +32,7 @@ _ALONG = ("revolute", "cylindrical", "screw", "planar", "prismatic")  # kinds wh
 
 
 def turn_as_drawn(kind: str, first: Floats, second: Floats) -> Floats | None:
-    """The turn of the second triad's axes that makes a joint's axes agree; both are given in ground's axes.
+    """The turn of the second frame's axes that makes a joint's axes agree; both are given in ground's axes.
 
     h axes drawn opposite are turned by π about f. The f axes of a translational joint are turned about h by that
     multiple of 90° that brings them nearest to each other. None: they agree as they are.
@@ -69,15 +69,15 @@ _SAME = 1e-9  # of the largest coordinate: by how much two descriptions of one p
 
 @dataclass(eq=False)
 class Place:
-    """A body or triad by name; `triad` is the frame in the axes of the body that carries it."""
+    """A body or frame by name; `frame` is the frame in the axes of the body that carries it."""
 
     name: str
-    triad: Triad
+    frame: Frame
 
     @property
-    def part(self) -> Body | Triad:
-        """The body or triad as the builder takes it."""
-        return self.triad.body if self.triad.name is None else self.triad
+    def part(self) -> Body | Frame:
+        """The body or frame as the builder takes it."""
+        return self.frame.body if self.frame.name is None else self.frame
 
 
 @dataclass(eq=False)
@@ -94,7 +94,7 @@ class Places:
 
     def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
         self.parsed, self.problems, self.scope = parsed, problems, scope
-        self.places: Registry[Place] = Registry("body or triad", parsed.broken)
+        self.places: Registry[Place] = Registry("body or frame", parsed.broken)
         self.bodies: Registry[Place] = Registry("body", parsed.broken)
         self.drawn: dict[int, tuple[Floats, Floats]] = {-1: (np.eye(3), np.zeros(3))}
         self.body_colours: dict[int, str] = {}
@@ -259,7 +259,7 @@ class Places:
         )
         pose = self.pose(a)
         if name.text == self.ground.name:
-            place = Place(name.text, Triad(self.ground, np.eye(3), np.zeros(3), None))
+            place = Place(name.text, Frame(self.ground, np.eye(3), np.zeros(3), None))
             if any(key in a for key in weights):
                 mass, com, inertia = self._weights(a, Pose(np.eye(3), np.zeros(3)))
                 if isinstance(mass, Expression) or is_bound([*com, *inertia]):
@@ -300,7 +300,7 @@ class Places:
             if not is_bound(pose.r):
                 self.exact_starts[body.number] = pose.r
         self._coloured(a, body.number)
-        place = Place(name.text, Triad(body, np.eye(3), np.zeros(3), None))
+        place = Place(name.text, Frame(body, np.eye(3), np.zeros(3), None))
         self.places.put(name, place)
         self.bodies.put(name, place)
 
@@ -330,37 +330,37 @@ class Places:
                 raise Fault(tensor.value, text)
         return mass, at, inertia
 
-    # -- triads -------------------------------------------------------------------------------------------
-    def read_triad(self, s: Statement) -> None:
+    # -- frames -------------------------------------------------------------------------------------------
+    def read_frame(self, s: Statement) -> None:
         name = self.name(s)
         self.places.claim(name)
         a = self.attributes(s, "triad", ("associated body", *POSE))
         self.places.put(name, Place(name.text, self._on_body(a, name.text)))
 
-    def _on_body(self, a: Attributes, name: str | None) -> Triad:
+    def _on_body(self, a: Attributes, name: str | None) -> Frame:
         item = a.need("associated body")
         if not isinstance(item.value, Word):
             raise Fault(item.value, "expected the name of a body")
         owner = self.bodies.get(item.value)
         pose = self.pose(a)
         if owner.name in self.more_grounds:
-            on = owner.triad
+            on = owner.frame
             pose = Pose(on.rotation @ pose.r, on.origin + on.rotation @ pose.p)
-        return self._framed(name, owner.triad.body, pose)
+        return self._framed(name, owner.frame.body, pose)
 
-    def _framed(self, name: str | None, body: Body, pose: Pose) -> Triad:
-        """A triad, its axes exactly as they are."""
+    def _framed(self, name: str | None, body: Body, pose: Pose) -> Frame:
+        """A frame, its axes exactly as they are."""
         if name is not None:
             self.b.frame(body, pose.r, pose.p, name)
             if not is_bound(pose.r):
                 self.exact_frames[name] = pose.r
-        return Triad(body, pose.r, pose.p, name)
+        return Frame(body, pose.r, pose.p, name)
 
     # -- references -----------------------------------------------------------------------------------------
-    def place_of(self, node: Node, what: str = "body or triad", *, owner: str = "", name: str = "") -> Place:
-        """The body or triad that a value names, or one without a name, which gets that of its owner."""
+    def place_of(self, node: Node, what: str = "body or frame", *, owner: str = "", name: str = "") -> Place:
+        """The body or frame that a value names, or one without a name, which gets that of its owner."""
         if isinstance(node, Group) and name:
-            a = Attributes(f"a triad of {owner}", node, node.items, self.problems, ("associated body", *POSE))
+            a = Attributes(f"a frame of {owner}", node, node.items, self.problems, ("associated body", *POSE))
             word = Word(node.start, node.end, free_name(f"{name}_place", self.places))
             self.places.claim(word)
             place = Place(word.text, self._on_body(a, word.text))
@@ -370,12 +370,12 @@ class Places:
             raise Fault(node, f"expected the name of a {what}")
         return self.places.get(node, what)
 
-    def side(self, item: Item, owner: str) -> Triad:
-        """One side of a joint: a triad, a body, or a frame without a name."""
+    def side(self, item: Item, owner: str) -> Frame:
+        """One side of a joint: a frame, a body, or a frame without a name."""
         if isinstance(item.value, Group):
-            a = Attributes(f"a triad of {owner}", item, item.value.items, self.problems, ("associated body", *POSE))
+            a = Attributes(f"a frame of {owner}", item, item.value.items, self.problems, ("associated body", *POSE))
             return self._on_body(a, None)
-        return self.place_of(item.value, "triad").triad
+        return self.place_of(item.value, "frame").frame
 
 
 def _is_ground(item: Item) -> bool:

@@ -76,7 +76,7 @@ class Loads(Links):
     def _distance(self, node: Applied) -> Quantity:
         what = node.function.text.lower()
         if len(node.arguments) != 2:
-            raise Fault(node.function, f"{what} is between two triads, not {len(node.arguments)}")
+            raise Fault(node.function, f"{what} is between two frames, not {len(node.arguments)}")
         return Quantity("distance", self.two_places(*node.arguments, what), 0, what == "distance_rate")
 
     def _is_angle(self, quantity: Quantity) -> bool:
@@ -117,16 +117,16 @@ class Loads(Links):
         name, head = self.name(s), s.head.text.lower()
         self.drivers.put(name, True)
         a = self.attributes(s, head, _LABELS[head])
-        joints, triads = a.count("joint"), a.count("triad")
-        if joints and triads:
-            raise Fault(a.need("triad"), f"{a.owner} acts on a joint or between triads; keep one of the two")
+        joints, frames = a.count("joint"), a.count("triad")
+        if joints and frames:
+            raise Fault(a.need("triad"), f"{a.owner} acts on a joint or between frames; keep one of the two")
         if joints > 1:
             raise Fault(a.pair("joint")[1], f"{a.owner} acts on one joint; remove the second")
         if "triad" not in _LABELS[head] or joints:
             self._on_joint(a, head, name.text)
-        elif triads == 1 and head in ("force", "torque"):
+        elif frames == 1 and head in ("force", "torque"):
             self._at_place(a, name)
-        elif not triads:
+        elif not frames:
             one = " or at triad = ..." if head in ("force", "torque") else ""
             raise Fault(a.at, f"{a.owner} acts on nothing; give joint = ..., or triad = ... twice{one}")
         else:
@@ -157,11 +157,11 @@ class Loads(Links):
             self.b.stop(joint, *self._stop(a, angular), **on)
 
     def _between(self, a: Attributes, head: str, name: Word) -> None:
-        self._refuse(a, ("rest", "force", "torque", "axes", "reaction"), "between two triads")
+        self._refuse(a, ("rest", "force", "torque", "axes", "reaction"), "between two frames")
         ends = a.pair("triad")
         first, second = self.two_places(ends[0].value, ends[1].value, a.owner, name.text)
         if head == "torque":
-            raise Fault(a.at, f"{a.owner} is between two triads; give one triad, and reaction = ... for the other body")
+            raise Fault(a.at, f"{a.owner} is between two frames; give one frame, and reaction = ... for the other body")
         if head == "stop":
             self.b.bumper(first, second, *self._stop(a, False), name=name.text)
         elif head == "spring":
@@ -173,26 +173,26 @@ class Loads(Links):
             self.b.point_force(first, second, self.law(a.need("law").value), name=name.text)
 
     def _at_place(self, a: Attributes, name: Word) -> None:
-        self._refuse(a, ("law",), "at one triad")
-        place = self.place_of(a.need("triad").value, "triad", owner=a.owner, name=name.text)
+        self._refuse(a, ("law",), "at one frame")
+        place = self.place_of(a.need("triad").value, "frame", owner=a.owner, name=name.text)
         if a.get("force") is None and a.get("torque") is None:
             raise Fault(a.at, f"{a.owner} has no size; give force = (x, y, z) or torque = (x, y, z)")
         vectors = [self._three(a.get(key)) for key in ("force", "torque")]
         axes, reaction = a.get("axes"), a.get("reaction")
         of: Any = "frame"
         if axes is not None:
-            # The builder takes names that mean kinds of axes for these, and a triad for itself.
+            # The builder takes names that mean kinds of axes for these, and a frame for itself.
             plain = isinstance(axes.value, Word) and not axes.value.quoted and axes.value.text.lower() == "ground"
-            of = "ground" if plain else self.place_of(axes.value, "triad").part
+            of = "ground" if plain else self.place_of(axes.value, "frame").part
         other = None
         if reaction is not None:
-            back = self.place_of(reaction.value, "body or triad")
-            if back.triad.body == place.triad.body:
-                text = f"{a.owner} acts on {place.triad.body.name!r}, and so does its reaction; name another body"
+            back = self.place_of(reaction.value, "body or frame")
+            if back.frame.body == place.frame.body:
+                text = f"{a.owner} acts on {place.frame.body.name!r}, and so does its reaction; name another body"
                 raise Fault(reaction.value, text)
             other = back.name
-        elif place.triad.body == self.b.ground:
-            text = f"{a.owner} acts on ground, which stays where it is; name a triad of a body that moves"
+        elif place.frame.body == self.b.ground:
+            text = f"{a.owner} acts on ground, which stays where it is; name a frame of a body that moves"
             raise Fault(a.need("triad").value, text)
         self.b.applied_wrench(place.name, *vectors, axes=of, reaction=other, name=name.text)
 

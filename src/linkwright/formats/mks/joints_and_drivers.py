@@ -26,7 +26,7 @@ from linkwright.formats.mks.syntax import (
     either,
 )
 from linkwright.formats.mks.values import Numeric, Scope, Value
-from linkwright.model.builder_parts import Joint, Triad
+from linkwright.model.builder_parts import Frame, Joint
 from linkwright.model.description import LOSSES
 from linkwright.model.elements import is_bound
 from linkwright.model.expression import Call, Expression, Number
@@ -92,7 +92,7 @@ class Links(Places):
         first, second = a.pair("triad")
         i, j = self.side(first, a.owner), self.side(second, a.owner)
         if i.body == j.body:
-            raise Fault(second.value, f"{a.owner} joins {i.body.name!r} to itself; name triads of two bodies")
+            raise Fault(second.value, f"{a.owner} joins {i.body.name!r} to itself; name frames of two bodies")
         if "exact" not in a.flags:
             j = self._agreeing(kind, i, j)
         options = self._joint_options(a, kind)
@@ -105,16 +105,16 @@ class Links(Places):
         if "cut" not in a.flags:
             self.edges.append((i.body.number, j.body.number))
 
-    def _agreeing(self, kind: str, i: Triad, j: Triad) -> Triad:
-        """Triad j with its axes turned to agree with those of i, as the bodies are drawn."""
+    def _agreeing(self, kind: str, i: Frame, j: Frame) -> Frame:
+        """Frame j with its axes turned to agree with those of i, as the bodies are drawn."""
         if i.body.number not in self.drawn or j.body.number not in self.drawn:
             return j
         drawn = [self.drawn[t.body.number][0] @ self._rotation_now(t) for t in (i, j)]
         turn = turn_as_drawn(kind, drawn[0], drawn[1])
-        return j if turn is None else Triad(j.body, turned(j.rotation, turn), j.origin, None)
+        return j if turn is None else Frame(j.body, turned(j.rotation, turn), j.origin, None)
 
-    def _rotation_now(self, triad: Triad) -> Any:
-        r = triad.rotation
+    def _rotation_now(self, frame: Frame) -> Any:
+        r = frame.rotation
         return np.array(self._now(list(r.reshape(-1)))).reshape(3, 3) if is_bound(r) else r
 
     def _joint_options(self, a: Attributes, kind: str) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class Links(Places):
 
     def hold_loose_bodies(self) -> None:
         """A free joint from ground to the first body of each group that no joint connects to ground."""
-        bodies = [p.triad.body for p in map(self.bodies.find, self.bodies.names) if p is not None]
+        bodies = [p.frame.body for p in map(self.bodies.find, self.bodies.names) if p is not None]
         bodies = sorted({x for x in bodies if x != self.b.ground}, key=lambda x: x.number)
         count = len(bodies)
         group = list(range(count + 1))  # the last one is ground
@@ -217,7 +217,7 @@ class Links(Places):
             raise Fault(node, "expected the name of a joint")
         place = self.places.find(node.text)
         if place is not None and self.joints.find(node.text) is None and not self.joints.is_broken(node.text):
-            what = "triad" if self.bodies.find(node.text) is None else "body"
+            what = "frame" if self.bodies.find(node.text) is None else "body"
             raise Fault(node, f"{node.text!r} is a {what}, not a joint; name a joint")
         joint = self.joints.get(node, "joint").joint
         if joint is None:
@@ -250,9 +250,9 @@ class Links(Places):
 
     def two_places(self, first: Node, second: Node, owner: str, name: str = "") -> tuple[str, str]:
         """The names of two places on different bodies; those without a name get one of `name`."""
-        a, b = (self.place_of(node, "triad", owner=owner, name=name) for node in (first, second))
-        if a.triad.body == b.triad.body:
-            text = f"{owner} is between {a.name!r} and {b.name!r}, both on {a.triad.body.name!r}; name two bodies"
+        a, b = (self.place_of(node, "frame", owner=owner, name=name) for node in (first, second))
+        if a.frame.body == b.frame.body:
+            text = f"{owner} is between {a.name!r} and {b.name!r}, both on {a.frame.body.name!r}; name two bodies"
             raise Fault(second, text)
         return a.name, b.name
 
@@ -285,7 +285,7 @@ class Links(Places):
             if self.places.is_broken(word.text) or self.joints.is_broken(word.text):
                 raise Fault
             hint = did_you_mean(word.text, [*self.places.names, *self.joints.names])
-            raise Fault(word, f"there is no body, triad or joint {word.text!r}{hint}")
+            raise Fault(word, f"there is no body, frame or joint {word.text!r}{hint}")
         return self.joint_of(word)
 
     def _drive_coordinate(self, name: Word, target: Dotted, law: Node) -> None:
@@ -296,7 +296,7 @@ class Links(Places):
             if part not in POSITIONS:
                 text = f"{place.name!r} has the coordinates x, y and z, not {target.part.text!r}"
                 raise Fault(target.part, text)
-            if place.triad.body == self.b.ground:
+            if place.frame.body == self.b.ground:
                 text = f"driver {name.text!r} drives {place.name!r}, which is on ground and cannot move"
                 raise Fault(target.name, text)
             self.b.driver("absolute", place.name, self._law_of(law, angle=False), coordinate=part, name=name.text)
@@ -317,7 +317,7 @@ class Links(Places):
             hint = did_you_mean(what, ["distance", "angle"]) or "; there are distance(a, b) and angle(a.f, b.f)"
             raise Fault(target.function, f"{target.function.text!r} cannot be driven{hint}")
         if len(target.arguments) != 2:
-            raise Fault(target.function, f"{what} is between two triads, not {len(target.arguments)}")
+            raise Fault(target.function, f"{what} is between two frames, not {len(target.arguments)}")
         owner = f"driver {name.text!r}"
         ends, axes = [], []
         for argument in target.arguments:
@@ -325,7 +325,7 @@ class Links(Places):
             if isinstance(argument, Dotted) and what == "angle":
                 axis = argument.part.text.lower()
                 if axis not in ("f", "g", "h"):
-                    raise Fault(argument.part, f"a triad has the axes f, g and h, not {argument.part.text!r}")
+                    raise Fault(argument.part, f"a frame has the axes f, g and h, not {argument.part.text!r}")
                 argument = argument.name
             ends.append(argument)
             axes.append(axis)

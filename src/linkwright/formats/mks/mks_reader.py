@@ -136,7 +136,7 @@ def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]
     reader.read_parameters(parameters)
     reader.each("system", reader.read_system)
     reader.read_bodies()
-    reader.each("triad marker", reader.read_triad, (reader.places,))
+    reader.each("triad marker", reader.read_frame, (reader.places,))
     reader.each("joint", reader.read_joint, (reader.joints,))
     reader.each("rod line plane", reader.read_point_constraint, (reader.joints,))
     if not problems:
@@ -291,7 +291,7 @@ class Reader(Loads):
             entries = list(self.scope.vector(form.value, len(wanted)))
         if any(not x > 0.0 for x in self._now(entries)):
             raise Fault(sizes, f"a size of {a.owner} is not positive")
-        color = self._colour(a.get("colour"), place.triad.body.number)
+        color = self._colour(a.get("colour"), place.frame.body.number)
         self.b.shape(place.name, form.key, entries, color, file=file, name=name.text)  # type: ignore[arg-type]
 
     def _mesh(self, node: Node) -> str:
@@ -308,7 +308,7 @@ class Reader(Loads):
         a = self.attributes(s, "trace", ("associated body", "triad", "colour"))
         at = a.one_of(("associated body", "triad")).value
         place = self.place_of(at, owner=a.owner, name=name.text)
-        self.b.trace(place.name, self._colour(a.get("colour"), place.triad.body.number), name=name.text)
+        self.b.trace(place.name, self._colour(a.get("colour"), place.frame.body.number), name=name.text)
 
     def _colour(self, item: Item | None, body: int) -> str:
         return self.body_colours.get(body, "") if item is None else colour_of(item.value, self.scope)

@@ -95,7 +95,7 @@ class _Printer:
         yield from (self._more_ground(k) for k, name in enumerate(d.frames.names) if name in d.more_grounds)
         yield from map(self._body, range(d.nb))
         yield ""
-        yield from (self._triad(k) for k, name in enumerate(d.frames.names) if name not in d.more_grounds)
+        yield from (self._frame_at(k) for k, name in enumerate(d.frames.names) if name not in d.more_grounds)
         yield from map(self._joint, range(d.nj))
         yield from map(self._gear, range(len(d.mimics)))
         yield from map(self._point_constraint, d.point_constraints)
@@ -157,7 +157,7 @@ class _Printer:
                 return [f"pqr = [{_vector(p)}, {_vector(q)}, {_vector(f)}]"]
         return [origin, f"axes = [{', '.join(_vector(r[:, k]) for k in range(3))}]"]
 
-    # -- bodies and triads --------------------------------------------------------------------------------
+    # -- bodies and frames --------------------------------------------------------------------------------
     def _ground(self) -> str:
         parts = ["ground"]
         if self.d.ground_inertia is not None:
@@ -188,7 +188,7 @@ class _Printer:
     def _body_name(self, body: int) -> str:
         return name_text(self.d.ground_name if body == GROUND else self.d.body_names[body])
 
-    def _triad(self, k: int) -> str:
+    def _frame_at(self, k: int) -> str:
         d = self.d
         parts = [f"associated body = {self._body_name(int(d.frames.body[k]))}", *self._pose("frame", k)]
         return _statement("TRIAD", d.frames.names[k], parts)
@@ -198,7 +198,7 @@ class _Printer:
         body = int((self.d.parent if side == "i" else self.d.child)[joint])
         key = self._key(body, side, joint)
         if key in self.frames_at:
-            # Where several triads are one, each is used in its turn, as a person would have drawn it.
+            # Where several frames are one, each is used in its turn, as a person would have drawn it.
             names = self.frames_at[key]
             return f"triad = {name_text(names.pop(0) if len(names) > 1 else names[0])}"
         if key[1:] == (_EYE, _ZERO, ()):

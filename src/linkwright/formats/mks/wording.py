@@ -179,7 +179,7 @@ def _wrench(d: Description, force: AppliedWrench) -> tuple[str, list[str]]:
     for key in heads:
         parts.append(f"{key} = ({', '.join(_law(d, law, {}) for law in halves[key])})")
     if force.axes != "frame":
-        # The word alone means ground's axes; in quotes it is the name of a triad.
+        # The word alone means ground's axes; in quotes it is the name of a frame.
         quoted = force.axes == "other" and force.axes_of.lower() == "ground"
         of = f'"{force.axes_of}"' if quoted else "ground" if force.axes == "ground" else name_text(force.axes_of)
         parts.append(f"axes = {of}")

@@ -1,4 +1,4 @@
-"""Joints of SDF into a builder's: where their triads are, what their axes carry, gearboxes and mimics.
+"""Joints of SDF into a builder's: where their frames are, what their axes carry, gearboxes and mimics.
 
 A joint's coordinates are zero where the file's poses put its links, so that loops are closed as they are drawn.
 """
@@ -16,7 +16,7 @@ from linkwright.errors import ModelError
 from linkwright.formats.sdf.scopes import WORLD, Place, Scope, Values
 from linkwright.formats.xml import Pose
 from linkwright.model.builder import Builder
-from linkwright.model.builder_parts import Triad
+from linkwright.model.builder_parts import Frame
 from linkwright.model.frames import axis_frame, snapped
 from linkwright.model.joint_kinds import UNIVERSAL
 
@@ -81,7 +81,7 @@ class Joints:
             elif kind in ("fixed", "ball"):
                 frame = scope.frame_in_world(place.name, place.element)
                 word = "spherical" if kind == "ball" else kind
-                self.b.joint(word, *self._triads(ends, frame, np.eye(3)), name, cut=cut)
+                self.b.joint(word, *self._frames(ends, frame, np.eye(3)), name, cut=cut)
                 dynamics = place.element.find("axis/dynamics")
                 if kind == "ball" and dynamics is not None and _loses(scope.values, dynamics, name):
                     self.note("<dynamics> of ball joints, which SDF has none for", name)
@@ -129,14 +129,14 @@ class Joints:
             self._about(axes[0], "revolute", (ends[0], between), frame, name, cut=cut)
             self._about(axes[1], "revolute", (between, ends[1]), frame, f"{name} axis2")
             return
-        # Of a universal joint h of the parent's triad is the first axis and g the second.
+        # Of a universal joint h of the parent's frame is the first axis and g the second.
         w = w - u * (u @ w)
         w = w / np.linalg.norm(w)
         near = snapped(np.stack([np.cross(w, u), w, u], axis=1))
         far = near @ UNIVERSAL.neutral_rotation()
-        triad_i, _ = self._triads(ends, frame, near)
-        _, triad_j = self._triads(ends, frame, far)
-        self.b.joint("universal", triad_i, triad_j, name, cut=cut)
+        frame_i, _ = self._frames(ends, frame, near)
+        _, frame_j = self._frames(ends, frame, far)
+        self.b.joint("universal", frame_i, frame_j, name, cut=cut)
         for k, axis in enumerate(axes):
             if axis.damping:
                 self.b.joint_damper(name, axis.damping, index=k, name=f"{name} damping {k}")
@@ -193,7 +193,7 @@ class Joints:
         """A joint of one axis, with the axis's limits, losses and spring."""
         self.b.joint(
             kind,
-            *self._triads(ends, frame, axis_frame(axis.direction)),
+            *self._frames(ends, frame, axis_frame(axis.direction)),
             name,
             lower=axis.limits[0],
             upper=axis.limits[1],
@@ -206,14 +206,14 @@ class Joints:
         if axis.stiffness:
             self.b.joint_spring(name, axis.stiffness, axis.reference, name=f"{name} spring")
 
-    def _triads(self, ends: tuple[str, str], frame: Pose, turn: Floats) -> tuple[Triad, Triad]:
-        """The joint's triads on its two bodies, given by its frame in the world and by axes in that frame."""
-        triads = []
+    def _frames(self, ends: tuple[str, str], frame: Pose, turn: Floats) -> tuple[Frame, Frame]:
+        """The joint's frames on its two bodies, given by its frame in the world and by axes in that frame."""
+        joint_frames = []
         for end in ends:
             link = self.links[end]
             inside = link.pose.inverse() @ frame
-            triads.append(self.b.frame(link.body, snapped(inside.r @ turn), inside.p))
-        return triads[0], triads[1]
+            joint_frames.append(self.b.frame(link.body, snapped(inside.r @ turn), inside.p))
+        return joint_frames[0], joint_frames[1]
 
     def _axis(self, scope: Scope, joint: Any, tag: str, frame: Pose, name: str) -> Axis:
         values, element = scope.values, joint.find(tag)

@@ -26,7 +26,7 @@ _TYPES = {
     "universal": "universal",
     "fixed": "fixed",
 }
-_FIRST_AXIS = np.array([0.0, -1.0, 0.0])  # of a universal joint, in the child's triad
+_FIRST_AXIS = np.array([0.0, -1.0, 0.0])  # of a universal joint, in the child's frame
 _CLOSED = 1e-9  # how far the ends of a loop may be apart where it is drawn: of the mechanism's length, and as sines
 
 

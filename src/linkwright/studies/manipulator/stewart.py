@@ -156,7 +156,7 @@ def _axes(foot: Floats) -> Floats:
 
 
 def _fork(first: float, second: float) -> Floats:
-    """The axes of a tube in those of its fork's triad on the base: z along the leg, y the fork's second axis."""
+    """The axes of a tube in those of its fork's frame on the base: z along the leg, y the fork's second axis."""
     return np.asarray(about(2, first) @ about(1, second) @ _LEG_IS_Z)
 
 
