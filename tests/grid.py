@@ -101,7 +101,7 @@ def main() -> int:
         "",
         f"`make test-full` on {date.today()}: Linkwright {lw.__version__} (native code), Pinocchio {pin.__version__}; "
         f"{STATES} random states a robot, mimic joints independent. Entries are the largest error relative to the "
-        "largest number; – where forces do not tell the accelerations (a joint that carries no mass: Linkwright "
+        "largest number; – where forces do not determine the accelerations (a joint that carries no mass: Linkwright "
         "names it, Pinocchio gives NaN).",
         "",
         "| robot | base | bodies | nv | " + " | ".join(f"{name} ≤ {bound:g}" for name, bound in COLUMNS.items()) + " |",
