@@ -1,6 +1,6 @@
-"""What becomes of every SDF, URDF and xacro file in the wheel of example-robot-data: the table in formats.md.
+"""The result of reading every SDF, URDF and xacro file of example-robot-data: the table in formats.md.
 
-Run it without arguments to write the table anew.
+Run it without arguments to write the table again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def files() -> list[Path]:
 
 
 def outcome(path: Path) -> str:
-    """One row: bodies, coordinates, rates, loops, or why it is not read."""
+    """One row: bodies, coordinates, rates and loops of a file, or the reason why it is not read."""
     name = path.relative_to(ROBOTS).as_posix()
     options = {"trust": True} if path.suffix == ".xacro" else {}
     try:
@@ -34,15 +34,15 @@ def outcome(path: Path) -> str:
             warnings.simplefilter("ignore")
             mechanism = Mechanism(read(path, **options))
     except LinkwrightError as error:
-        told = str(error).replace(str(path), "").lstrip(":0123456789 ").replace(f"{path.parent}/", "")
-        told = re.sub("<[^>]*>", lambda tag: f"`{tag[0]}`", told).replace("|", "\\|")
-        return f"| {name} | {told} |"
+        reason = str(error).replace(str(path), "").lstrip(":0123456789 ").replace(f"{path.parent}/", "")
+        reason = re.sub("<[^>]*>", lambda tag: f"`{tag[0]}`", reason).replace("|", "\\|")
+        return f"| {name} | {reason} |"
     if not mechanism.bodies:
         return f'| {name} | nothing moves on a fixed base; one body with `base="floating"` |'
-    said = f"{len(mechanism.bodies)} bodies, {mechanism.nq} coordinates, {mechanism.nv} rates"
+    counts = f"{len(mechanism.bodies)} bodies, {mechanism.nq} coordinates, {mechanism.nv} rates"
     if mechanism.loops:
-        said += f", {len(mechanism.loops)} loops"
-    return f"| {name} | {said} |"
+        counts += f", {len(mechanism.loops)} loops"
+    return f"| {name} | {counts} |"
 
 
 def table(paths: list[Path]) -> list[str]:
@@ -51,8 +51,8 @@ def table(paths: list[Path]) -> list[str]:
 
 def main() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    head, rest = text.split(START)
-    tail = rest.split(END)[1]
+    head, after = text.split(START)
+    tail = after.split(END)[1]
     lines = "\n".join(table(files()))
     PAGE.write_text(f"{head}{START}\n{lines}\n{END}{tail}", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Write the table of `mjcf.md`: every MJCF file in the installed wheels, and what `lw.load` makes of it."""
+"""Write the table of `mjcf.md`: every MJCF file in the installed wheels, and the mechanism that `lw.load` returns."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ BEGIN, END = "<!-- table -->\n", "<!-- end of the table -->\n"
 
 def home(module: str) -> Path | None:
     """Where a package is installed, without importing it."""
-    found = importlib.util.find_spec(module)
-    return None if found is None or found.origin is None else Path(found.origin).parent
+    spec = importlib.util.find_spec(module)
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
 
 def models(folder: Path) -> Iterator[Path]:
@@ -37,8 +37,8 @@ def models(folder: Path) -> Iterator[Path]:
 
 
 def outcome(file: Path, shared: Path) -> tuple[str, str]:
-    """What is in a file, in numbers; and what is left out, or why it is not read."""
-    with warnings.catch_warnings(record=True) as told:
+    """The bodies, rates and loops of a file; what is left out, or the reason why it is not read."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             mech = lw.load(file, folders=[shared])
@@ -47,8 +47,8 @@ def outcome(file: Path, shared: Path) -> tuple[str, str]:
     counts = f"{mech.nb} bodies, {mech.nv} rates"
     if mech.loops:
         counts += f", {len(mech.loops)} loop{'s' * (len(mech.loops) > 1)}"
-    left = "; ".join(str(one.message).split("in the motion: ")[-1] for one in told)
-    left = re.sub(r",? '[^;]*", "", left)  # which they are is in the warning
+    left = "; ".join(str(one.message).split("in the motion: ")[-1] for one in caught)
+    left = re.sub(r",? '[^;]*", "", left)  # their names are in the warning
     return counts, f"without {left}".replace("<", "\\<") if left else ""
 
 
@@ -75,5 +75,5 @@ def written(page: str) -> str:
 
 
 if __name__ == "__main__":
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    PAGE.write_text(before + BEGIN + table() + END + rest.split(END)[1], encoding="utf-8")
+    before, after = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    PAGE.write_text(before + BEGIN + table() + END + after.split(END)[1], encoding="utf-8")

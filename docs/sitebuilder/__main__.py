@@ -1,4 +1,4 @@
-"""`make docs`: build the site, say what was run, and fail with the names of what is wrong."""
+"""`make docs`: build the site, list what was run, and fail with the names of the problems."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def _say(line: str) -> None:
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="sitebuilder", description="Build the static site of the documentation.")
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout")
-    parser.add_argument("--out", type=Path, help="where the site goes; `site` in the checkout if it is not said")
-    parser.add_argument("--cache", type=Path, help="what examples did before; `.site-cache` in the checkout")
+    parser.add_argument("--out", type=Path, help="folder of the site; `site` in the checkout if missing")
+    parser.add_argument("--cache", type=Path, help="outputs of earlier runs; `.site-cache` in the checkout if missing")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="these examples and notebooks alone, by their stems")
     parser.add_argument("--quick", action="store_true", help="pages alone: no example and no notebook is run")
     parser.add_argument("--jobs", type=int, default=2, help="examples at one time")
-    given = parser.parse_args(words)
-    root: Path = given.root.resolve()
-    out, cache = given.out or root / "site", given.cache or root / ".site-cache"
-    only = frozenset() if given.quick else None if given.only is None else frozenset(given.only)
+    options = parser.parse_args(words)
+    root: Path = options.root.resolve()
+    out, cache = options.out or root / "site", options.cache or root / ".site-cache"
+    only = frozenset() if options.quick else None if options.only is None else frozenset(options.only)
     since = time.perf_counter()
     try:
-        builder = Builder(root, only, cache.absolute(), max(1, given.jobs), _say)
+        builder = Builder(root, only, cache.absolute(), max(1, options.jobs), _say)
         wrong = builder.build(out.absolute())
     except Refused as error:
         print(f"error: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Puts the site together: pages, examples with what they did, notebooks with their outputs, files that are linked."""
+"""Builds the site: pages, examples and notebooks with their outputs, files that are linked."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ THUMB = 480  # pixels
 
 
 class Refused(Exception):
-    """A folder that is not the builder's to replace."""
+    """A folder that the builder must not replace."""
 
 
 class Builder:
-    """One build: what is written, and what went wrong on the way."""
+    """One build: its settings, its pages and its problems."""
 
     def __init__(
         self, root: Path, only: frozenset[str] | None, cache: Path, jobs: int, say: Callable[[str], None]
@@ -38,7 +38,7 @@ class Builder:
         self.notebooks: list[tuple[Page, str]] = []  # with their first sentences
 
     def build(self, site: Path) -> list[str]:
-        """Write the site in place of the one before; give what is wrong with it."""
+        """Write the site in place of the one before; return its problems."""
         if site.exists() and not (site / MARK).exists() and any(site.iterdir()):
             raise Refused(f"{site} is not a site that was built here; name another folder, or remove it")
         site.parent.mkdir(parents=True, exist_ok=True)
@@ -62,9 +62,9 @@ class Builder:
         for name, page in self.plan.pages.items():
             if name.endswith(".md"):
                 content = (self.root / name).read_text(encoding="utf-8")
-                made = text.render(content, self._resolver(name), partial(self.plan.size, name))
+                rendered = text.render(content, self._resolver(name), partial(self.plan.size, name))
                 more = self._list_of_notebooks(page) if name == "docs/notebooks.md" else ""
-                self._put(site, page, made.body + more, made.headings)
+                self._put(site, page, rendered.body + more, rendered.headings)
         for name in sorted(self.plan.files):
             self._file(site, name)
         for name in sorted(self.plan.images):
@@ -107,14 +107,14 @@ class Builder:
             around = self.plan.examples[max(k - 1, 0) : k], self.plan.examples[k + 1 : k + 2]
             cards.append(self._example(site, page, example, ran, *around))
         intro = (
-            "<h1>Examples</h1><p>Each is a script that was run when this page was built. It checks its own outcome.</p>"
+            "<h1>Examples</h1><p>Each is a script that was run when this page was built. Each asserts its outcome.</p>"
         )
         self._put(site, self.plan.pages["examples"], f'{intro}<div class="cards">{"".join(cards)}</div>')
 
     def _example(
         self, site: Path, page: Page, example: Path, ran: runs.Ran, before: list[Path], after: list[Path]
     ) -> str:
-        """Write the page of an example; give its card for the gallery."""
+        """Write the page of an example; return its card for the gallery."""
         source = example.read_text(encoding="utf-8")
         about = (ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0]
         folder = site / page.target.removesuffix(".html")
@@ -145,10 +145,10 @@ class Builder:
                     f'<h2 id="printed">What it prints</h2><pre class="printed">{html.escape(ran.printed)}</pre>'
                 )
             usual = {ran.picture, ran.animation}
-            rest = [file.name for file in ran.left() if file not in usual]
-            if rest:
-                entries = ", ".join(f'<a href="{here}/{html.escape(n)}">{html.escape(n)}</a>' for n in rest)
-                parts.append(f"<p>It also leaves {entries}.</p>")
+            others = [file.name for file in ran.left() if file not in usual]
+            if others:
+                entries = ", ".join(f'<a href="{here}/{html.escape(n)}">{html.escape(n)}</a>' for n in others)
+                parts.append(f"<p>The example also writes {entries}.</p>")
         else:
             parts.append('<p class="alarm">It failed when this page was built.</p>')
             parts.append(f'<pre class="printed">{html.escape(ran.printed)}</pre>')
@@ -166,7 +166,7 @@ class Builder:
             name = notebook.relative_to(self.root).as_posix()
             page = self.plan.pages[name]
             try:
-                made, anew = executed(self.root, notebook, self.cache / "notebooks", common)
+                notebook_run, anew = executed(self.root, notebook, self.cache / "notebooks", common)
             except NotebookFailed as error:
                 self.wrong.append(f"{notebook.name} failed:\n{error}")
                 self._put(
@@ -174,9 +174,9 @@ class Builder:
                 )
                 continue
             self.say(f"{notebook.name}: {'run' if anew else 'as before'}")
-            rendered = shown(made, self._resolver(name))
+            rendered = shown(notebook_run, self._resolver(name))
             self._put(site, page, f'<article class="notebook">{rendered.body}</article>', rendered.headings)
-            first = next((c.source for c in made.cells if c.cell_type == "markdown"), "").partition("\n\n")[2]
+            first = next((c.source for c in notebook_run.cells if c.cell_type == "markdown"), "").partition("\n\n")[2]
             self.notebooks.append((page, first.partition("\n")[0]))
 
     def _list_of_notebooks(self, page: Page) -> str:
@@ -204,7 +204,7 @@ def _way(before: list[Path], after: list[Path]) -> str:
 
 
 def _thumbnail(picture: Path, target: Path) -> str:
-    """A small copy of a picture; itself where it cannot be made smaller."""
+    """A small copy of a picture; the picture itself where it cannot be made smaller."""
     try:
         from PIL import Image
     except ImportError:

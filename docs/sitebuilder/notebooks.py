@@ -1,4 +1,4 @@
-"""Notebooks are executed, kept until their sources change, and shown with their rich outputs."""
+"""Notebooks are executed, cached until their sources change, and shown with their rich outputs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 from sitebuilder.runs import PATIENCE, digest, environment
 from sitebuilder.text import Rendered, code, render
 
-#: What is shown of an output, the richest first.
+#: The forms of an output that are shown, the richest first.
 KINDS = ("text/html", "image/svg+xml", "image/png", "text/plain")
 
 
 class NotebookFailed(Exception):
-    """A notebook whose cell raised, and what."""
+    """A notebook with a cell that raised an error, and its text."""
 
 
 def executed(root: Path, notebook: Path, cache: Path, common: str) -> tuple[Any, bool]:
-    """The notebook with its outputs, and whether it was run anew."""
+    """The notebook with its outputs, and whether it was run again."""
     try:
         import nbformat
         from jupyter_client.manager import AsyncKernelManager
@@ -31,10 +31,10 @@ def executed(root: Path, notebook: Path, cache: Path, common: str) -> tuple[Any,
         raise NotebookFailed(f"{error}; notebooks are run with: pip install 'linkwright[docs]'") from error
 
     mark = digest([notebook], common, "notebook")
-    kept = cache / f"{notebook.stem}-{mark[:16]}.ipynb"
-    if kept.exists():
-        return nbformat.read(kept, as_version=4), False
-    made = nbformat.read(notebook, as_version=4)
+    stored = cache / f"{notebook.stem}-{mark[:16]}.ipynb"
+    if stored.exists():
+        return nbformat.read(stored, as_version=4), False
+    document = nbformat.read(notebook, as_version=4)
     place = {"metadata": {"path": str(notebook.parent)}}
     with tempfile.TemporaryDirectory() as folder:
         # Over sockets in a folder that only its owner can enter: no port that others could reach.
@@ -43,8 +43,8 @@ def executed(root: Path, notebook: Path, cache: Path, common: str) -> tuple[Any,
             transport="ipc" if os.name == "posix" else "tcp",
             connection_file=str(Path(folder) / "kernel.json"),
         )
-        client = NotebookClient(made, km=manager, timeout=PATIENCE, resources=place, shutdown_kernel="immediate")
-        client.owns_km = True  # it ends the kernel when it is done
+        client = NotebookClient(document, km=manager, timeout=PATIENCE, resources=place, shutdown_kernel="immediate")
+        client.owns_km = True  # the client ends the kernel when it is done
         try:
             client.execute(env={**environment(root), "MPLBACKEND": "module://matplotlib_inline.backend_inline"})
         except (CellControlSignal, DeadKernelError, RuntimeError, TimeoutError) as error:
@@ -52,8 +52,8 @@ def executed(root: Path, notebook: Path, cache: Path, common: str) -> tuple[Any,
     cache.mkdir(parents=True, exist_ok=True)
     for old in cache.glob(f"{notebook.stem}-*.ipynb"):
         old.unlink()
-    nbformat.write(made, kept)
-    return made, True
+    nbformat.write(document, stored)
+    return document, True
 
 
 def shown(notebook: Any, resolve: Callable[[str], str]) -> Rendered:
@@ -62,9 +62,9 @@ def shown(notebook: Any, resolve: Callable[[str], str]) -> Rendered:
     headings: list[tuple[str, str]] = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            made = render(cell.source, resolve)
-            parts.append(made.body)
-            headings += made.headings
+            rendered = render(cell.source, resolve)
+            parts.append(rendered.body)
+            headings += rendered.headings
         elif cell.cell_type == "code" and cell.source.strip():
             parts.append(code(cell.source + "\n", "python"))
             parts += [part for part in map(_output, cell.outputs) if part]

@@ -1,4 +1,4 @@
-"""What pages the site has, where each is written, and under which heading the navigation shows it."""
+"""The pages of the site, their addresses, and the headings of the navigation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TITLES = {"README.md": "Overview", "examples": "Examples", "docs/notebooks.md": 
 
 
 class BrokenLink(Exception):
-    """A link that leads nowhere: the page that has it, and where it should lead."""
+    """A broken link: its page and its target."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Plan:
     images: set[str] = field(default_factory=set)  # copied
 
     def size(self, source: str, link: str) -> tuple[int, int] | None:
-        """Width and height of a picture that a page shows, where they can be told."""
+        """Width and height of a picture that a page shows, where the file states them."""
         path = self.root / posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
         return png_size(path) if path.suffix == ".png" and path.is_file() else None
 
@@ -89,35 +89,35 @@ def relative(here: str, there: str) -> str:
 
 def plan(root: Path, only: frozenset[str] | None = None) -> Plan:
     """The plan for a checkout; `only` names the examples and notebooks to show, by their stems."""
-    made = Plan(root)
+    site = Plan(root)
 
     def wanted(path: Path) -> bool:
         return only is None or path.stem in only
 
-    made.examples = [f for f in sorted((root / "examples").glob("[0-9]*.py")) if wanted(f)]
-    made.notebooks = [f for f in sorted((root / "docs" / "notebooks").glob("*.ipynb")) if wanted(f) and _can(root, f)]
+    site.examples = [f for f in sorted((root / "examples").glob("[0-9]*.py")) if wanted(f)]
+    site.notebooks = [f for f in sorted((root / "docs" / "notebooks").glob("*.ipynb")) if wanted(f) and _can(root, f)]
     sources = {"README.md": "index.html"}
     for path in [*sorted((root / "docs").glob("*.md")), *_others(root)]:
         name = path.relative_to(root).as_posix()
         sources[name] = f"{name.removesuffix('.md')}.html"
     for name, target in sources.items():
-        made.pages[name] = Page(name, target, TITLES.get(name) or first_heading((root / name).read_text("utf-8")))
+        site.pages[name] = Page(name, target, TITLES.get(name) or first_heading((root / name).read_text("utf-8")))
     if (root / "examples").is_dir():
-        made.pages["examples"] = Page("examples", "examples/index.html", TITLES["examples"])
-    for example in made.examples:
+        site.pages["examples"] = Page("examples", "examples/index.html", TITLES["examples"])
+    for example in site.examples:
         name = example.relative_to(root).as_posix()
-        made.pages[name] = Page(name, f"{name.removesuffix('.py')}.html", example_title(example.stem))
-    for notebook in made.notebooks:
+        site.pages[name] = Page(name, f"{name.removesuffix('.py')}.html", example_title(example.stem))
+    for notebook in site.notebooks:
         name = notebook.relative_to(root).as_posix()
-        made.pages[name] = Page(name, f"{name.removesuffix('.ipynb')}.html", example_title(notebook.stem))
-    made.sections = _sections(made)
-    return made
+        site.pages[name] = Page(name, f"{name.removesuffix('.ipynb')}.html", example_title(notebook.stem))
+    site.sections = _sections(site)
+    return site
 
 
 def first_heading(text: str) -> str:
     """The title of a Markdown text."""
-    found = re.search(r"^# +(.+?)\s*$", text, re.MULTILINE)
-    return found[1].replace("`", "") if found else "Untitled"
+    heading = re.search(r"^# +(.+?)\s*$", text, re.MULTILINE)
+    return heading[1].replace("`", "") if heading else "Untitled"
 
 
 def example_title(stem: str) -> str:
@@ -127,10 +127,11 @@ def example_title(stem: str) -> str:
 
 
 def _can(root: Path, notebook: Path) -> bool:
-    """Whether the package has the public names that a notebook says it needs."""
+    """Whether the package has the public names that a notebook needs."""
     needs = json.loads(notebook.read_text("utf-8"))["metadata"].get("linkwright", {}).get("needs", [])
-    public = (root / "src" / "linkwright" / "__init__.py").read_text("utf-8")
-    return all(f'"{name}"' in public for name in needs)
+    names = root / "src" / "linkwright" / "__init__.pyi"
+    public = names.read_text("utf-8") if names.exists() else ""
+    return all(f" as {name}\n" in public for name in needs)
 
 
 def _others(root: Path) -> Iterator[Path]:
@@ -138,12 +139,12 @@ def _others(root: Path) -> Iterator[Path]:
     return (root / name for name in names if (root / name).exists())
 
 
-def _sections(made: Plan) -> dict[str, list[Page]]:
-    found: dict[str, list[Page]] = {}
+def _sections(site: Plan) -> dict[str, list[Page]]:
+    sections: dict[str, list[Page]] = {}
     placed = set()
     for heading, names in SECTIONS.items():
-        full = [name if "/" in name or name in made.pages else f"docs/{name}.md" for name in names]
-        found[heading] = [made.pages[name] for name in full if name in made.pages]
+        full = [name if "/" in name or name in site.pages else f"docs/{name}.md" for name in names]
+        sections[heading] = [site.pages[name] for name in full if name in site.pages]
         placed |= set(full)
-    rest = [page for name, page in made.pages.items() if name.endswith(".md") and name not in placed]
-    return {heading: pages for heading, pages in {**found, "More": rest}.items() if pages}
+    others = [page for name, page in site.pages.items() if name.endswith(".md") and name not in placed]
+    return {heading: pages for heading, pages in {**sections, "More": others}.items() if pages}

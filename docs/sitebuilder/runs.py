@@ -1,4 +1,4 @@
-"""Examples are run, each in a folder of its own, and what they print and leave is kept until their sources change."""
+"""Examples are run, each in its own folder; their output and files are cached until their sources change."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PATIENCE = 1200  # seconds
-LARGEST = 4_000_000  # bytes of a file that an example leaves
+LARGEST = 4_000_000  # bytes of a file that an example writes
 #: Words that make a long example short enough for a build.
 WORDS = {"05_hanging_chain": ("--links", "1500")}
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What an example did: whether it went well, what it printed, and where the files are that it left."""
+    """The run of an example: whether it succeeded, its output, and the folder of its files."""
 
     stem: str
     ok: bool
@@ -30,7 +30,7 @@ class Ran:
     anew: bool
 
     def left(self) -> list[Path]:
-        """The files that it left, by name."""
+        """The files that the example wrote, by name."""
         return sorted(f for f in self.folder.iterdir() if f.is_file() and f.name != "run.json")
 
     @property
@@ -57,9 +57,11 @@ def digest(files: Iterable[Path], *words: str) -> str:
 
 
 def sources(root: Path) -> list[Path]:
-    """What every example and notebook depends on: the package and the models."""
+    """The files that every example and notebook depends on: the package and the models."""
     package = root / "src" / "linkwright"
-    inside = (f for f in package.rglob("*") if f.suffix in (".py", ".lark", ".js", ".css", ".html", ".mks", ".toml"))
+    inside = (
+        f for f in package.rglob("*") if f.suffix in (".py", ".pyi", ".lark", ".js", ".css", ".html", ".mks", ".toml")
+    )
     models = (root / "examples" / "models").glob("*")
     return [f for f in (*inside, *models) if f.is_file() and not {"__pycache__", "node_modules"} & set(f.parts)]
 
@@ -71,13 +73,13 @@ def environment(root: Path) -> dict[str, str]:
 
 
 def run(root: Path, example: Path, cache: Path, common: str) -> Ran:
-    """Run an example, or take what it did before if nothing that it depends on has changed."""
+    """Run an example, or take the cached run if nothing that it depends on has changed."""
     words = WORDS.get(example.stem, ())
     mark = digest([example], common, *words)
-    kept = cache / example.stem
-    known = _known(kept, mark)
+    stored = cache / example.stem
+    known = _known(stored, mark)
     if known is not None:
-        return Ran(example.stem, True, known, kept, anew=False)
+        return Ran(example.stem, True, known, stored, anew=False)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, str(example), *words]
         try:
@@ -85,24 +87,24 @@ def run(root: Path, example: Path, cache: Path, common: str) -> Ran:
                 command, cwd=folder, env=environment(root), capture_output=True, encoding="utf-8", timeout=PATIENCE
             )
         except subprocess.TimeoutExpired:
-            return Ran(example.stem, False, f"it took longer than {PATIENCE} s", kept, anew=True)
+            return Ran(example.stem, False, f"it took longer than {PATIENCE} s", stored, anew=True)
         if done.returncode:
-            return Ran(example.stem, False, done.stderr.strip()[-4000:], kept, anew=True)
-        shutil.rmtree(kept, ignore_errors=True)
-        kept.mkdir(parents=True)
+            return Ran(example.stem, False, done.stderr.strip()[-4000:], stored, anew=True)
+        shutil.rmtree(stored, ignore_errors=True)
+        stored.mkdir(parents=True)
         out = Path(folder) / "out"
         for file in sorted(out.iterdir()) if out.is_dir() else ():
             if file.is_file() and file.stat().st_size <= LARGEST:
-                shutil.copy(file, kept / file.name)
+                shutil.copy(file, stored / file.name)
     printed = done.stdout.rstrip()
-    (kept / "run.json").write_text(json.dumps({"digest": mark, "printed": printed}), encoding="utf-8")
-    return Ran(example.stem, True, printed, kept, anew=True)
+    (stored / "run.json").write_text(json.dumps({"digest": mark, "printed": printed}), encoding="utf-8")
+    return Ran(example.stem, True, printed, stored, anew=True)
 
 
-def _known(kept: Path, mark: str) -> str | None:
-    """What an example printed when it was run with the same sources."""
+def _known(stored: Path, mark: str) -> str | None:
+    """The output of an example in a run with the same sources."""
     try:
-        told = json.loads((kept / "run.json").read_text(encoding="utf-8"))
-        return str(told["printed"]) if told["digest"] == mark else None
+        record = json.loads((stored / "run.json").read_text(encoding="utf-8"))
+        return str(record["printed"]) if record["digest"] == mark else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

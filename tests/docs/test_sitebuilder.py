@@ -191,12 +191,19 @@ def notebook(*cells: str) -> str:
 
 
 def test_a_notebook_that_needs_what_is_missing_is_left_out(checkout: Path) -> None:
-    told = json.loads(notebook("1"))
-    told["metadata"]["linkwright"] = {"needs": ["sweep"]}
-    (checkout / "docs" / "notebooks" / "study.ipynb").write_text(json.dumps(told))
+    study = json.loads(notebook("1"))
+    study["metadata"]["linkwright"] = {"needs": ["sweep"]}
+    (checkout / "docs" / "notebooks" / "study.ipynb").write_text(json.dumps(study))
     assert not plan(checkout).notebooks
-    (checkout / "src" / "linkwright" / "__init__.py").write_text('"""Something."""\n__all__ = ["sweep"]\n')
+    (checkout / "src" / "linkwright" / "__init__.pyi").write_text(
+        "from linkwright.sweeps.sweep import sweep as sweep\n"
+    )
     assert plan(checkout).notebooks
+
+
+def test_every_notebook_of_the_docs_has_its_page() -> None:
+    notebooks = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+    assert plan(ROOT).notebooks == notebooks
 
 
 @pytest.mark.slow
