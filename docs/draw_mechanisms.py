@@ -1,4 +1,4 @@
-"""Draw docs/images/mechanisms.png: four mechanisms left to themselves, each pose computed by forward dynamics.
+"""Draw docs/images/mechanisms.png: four mechanisms in free motion, each pose computed by forward dynamics.
 
 Needs the extras `plot` and `test` (for the robots of the wheel example-robot-data):  python docs/draw_mechanisms.py
 """
@@ -25,7 +25,7 @@ BACKGROUND, TEXT = "#0d1226", "#e8ebf5"
 
 @dataclass
 class Scene:
-    """A mechanism, how it starts, how long it moves, how many poses are drawn and from where it is seen."""
+    """A mechanism, its initial state, its duration, the number of poses drawn and the direction of view."""
 
     title: str
     mech: lw.Mechanism
@@ -50,13 +50,16 @@ def robot(name: str, **options: str) -> lw.Mechanism:
 
 
 def moved(scene: Scene, dt: float = 2e-4) -> np.ndarray:
-    """Coordinates over time, by half-implicit steps on each joint's manifold; springs hold joints near their start."""
+    """Coordinates over time, by semi-implicit Euler steps on each joint's manifold.
+
+    Springs and dampers on actuated joints keep them near their initial coordinates.
+    """
     mech, q, v = scene.mech, scene.q.copy(), scene.v.copy()
-    held = np.asarray(mech.actuated)
+    actuated = np.asarray(mech.actuated)
     rows = [q]
     for _ in range(int(scene.seconds / dt)):
         stretch = mech.difference(scene.q, q)
-        tau = np.where(held, -scene.damping * (30.0 * stretch + v), 0.0)
+        tau = np.where(actuated, -scene.damping * (30.0 * stretch + v), 0.0)
         v = v + dt * mech.forward_dynamics(q, v, tau)
         q = mech.integrate(q, dt * v)
         rows.append(q)
@@ -71,7 +74,7 @@ def segments(mech: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     carrying = {parent for parent, _ in pairs}
     d = mech.description
     for name, owner in zip(d.frames.names, d.frames.body.tolist(), strict=True):
-        # The furthest merged frame of a body that carries nothing is its tip: a foot, a hand, a tool.
+        # The furthest merged frame of a body without children is its tip: a foot, a hand, a tool.
         if owner >= 0 and d.body_names[owner] not in carrying:
             pairs.append((d.body_names[owner], name))
     if mech.name.startswith("chain"):

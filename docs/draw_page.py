@@ -37,7 +37,7 @@ def draw(browser: Any, model: Path, target: Path, *, time: float, width: int, he
 
 
 def draw_equations(browser: Any, model: Path, target: Path) -> None:
-    """The beginning of the page of a model's equations."""
+    """The top of the page of a model's equations."""
     page = lw.equations(model, coordinates="theta").save(target.with_suffix(".html"))
     tab = browser.new_page(viewport={"width": 1240, "height": 900}, device_scale_factor=1.5)
     tab.goto(page.absolute().as_uri())

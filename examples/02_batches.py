@@ -1,6 +1,6 @@
-"""Ten thousand states in one call: where an arm's tool can be, and what it costs its shoulder to hold it there.
+"""Ten thousand states in one call: the positions of an arm's tool, and the torque that holds its shoulder in each.
 
-Run it: python examples/02_batches.py    It leaves out/02_batches.png.
+Run it: python examples/02_batches.py    It writes out/02_batches.png.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ assert np.allclose(arm.forward_dynamics(q, v, tau[0])[0], a[0])
 
 
 def seconds(work) -> float:
-    """The least of five runs."""
+    """The least time of five runs."""
     times = []
     for _ in range(5):
         start = perf_counter()
@@ -46,10 +46,10 @@ looped = seconds(lambda: [arm.forward_dynamics(*state) for state in zip(q, v, ta
 batched = seconds(lambda: arm.forward_dynamics(q, v, tau, out=a))
 print(f"one by one {1e9 * looped / N:.0f} ns a state, as one batch {1e9 * batched / N:.0f} ns a state")
 
-# A state with a NaN spoils its own answer and no other.
-spoilt = tau.copy()
-spoilt[17, 2] = np.nan
-b = arm.forward_dynamics(q, v, spoilt)
+# A NaN in one state makes the result of that state NaN, and of no other.
+with_nan = tau.copy()
+with_nan[17, 2] = np.nan
+b = arm.forward_dynamics(q, v, with_nan)
 assert np.isnan(b[17]).any()
 assert np.isfinite(np.delete(b, 17, axis=0)).all()
 
@@ -62,6 +62,6 @@ assert shoulder.max() < 150.0
 figure, axis = plt.subplots(figsize=(7.5, 6), layout="constrained")
 points = axis.scatter(reach * np.sign(tool[:, 0]), tool[:, 2], c=shoulder, s=4, cmap="plasma", linewidths=0)
 figure.colorbar(points, label="torque that holds the shoulder (N·m)")
-axis.set(xlabel="reach (m)", ylabel="height (m)", title=f"Where the tool is, in {N:,} states", aspect="equal")
+axis.set(xlabel="reach (m)", ylabel="height (m)", title=f"Positions of the tool in {N:,} states", aspect="equal")
 Path("out").mkdir(exist_ok=True)
 figure.savefig("out/02_batches.png", dpi=120)

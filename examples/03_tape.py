@@ -1,6 +1,6 @@
-"""A function of your own on the tape: record it, differentiate it, run it natively, take it away as C.
+"""A function of your own on the tape: record it, differentiate it, run it natively, export it as C.
 
-Run it: python examples/03_tape.py    It leaves out/03_tape.png and out/03_tape.c.
+Run it: python examples/03_tape.py    It writes out/03_tape.png and out/03_tape.c.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 import linkwright as lw
 
-SPRINGS = np.array([[0.0, 0.0], [3.0, 0.0], [1.0, 2.5]])  # where three springs are held (m)
+SPRINGS = np.array([[0.0, 0.0], [3.0, 0.0], [1.0, 2.5]])  # the fixed ends of three springs (m)
 STIFFNESS, LENGTH, WEIGHT = np.array([40.0, 60.0, 50.0]), 1.0, 20.0  # N/m, m, N
 
 
@@ -23,14 +23,14 @@ def energy(x):
     return (0.5 * STIFFNESS * (distance - LENGTH) ** 2).sum() + WEIGHT * x[1]
 
 
-# Called with floats it computes; recorded, it leaves a program.
+# Called with floats the function computes; recorded, it becomes a program.
 program = lw.record(energy, 2)
 print(program)
 print("operations:", program.count())
 x = np.array([1.2, 0.4])
 assert np.isclose(program(x), energy(x))
 
-# Derivatives are programs too. Reverse accumulation: the value and the whole gradient for a few times its cost.
+# Derivatives are programs too. Reverse accumulation gives value and gradient for a few times the cost of the value.
 value, slope = program.reverse()(x, 1.0)
 step = 1e-6
 differences = [(energy(x + step * e) - energy(x - step * e)) / (2 * step) for e in np.eye(2)]
@@ -38,19 +38,19 @@ assert np.allclose(slope, differences, atol=1e-6)
 hessian = program.hessian()
 assert np.allclose(hessian(x), hessian(x).T)
 
-# Newton's method to the place where the weight hangs still.
+# Newton's method for the equilibrium of the weight.
 gradient = program.jacobian()
 path = [x]
 for _ in range(20):
     path.append(path[-1] - np.linalg.solve(hessian(path[-1]), gradient(path[-1])[0]))
     if np.linalg.norm(path[-1] - path[-2]) < 1e-12:
         break
-rest = path[-1]
-print(f"at rest at {rest}, after {len(path) - 1} steps")
-assert np.linalg.norm(gradient(rest)) < 1e-9
-assert np.all(np.linalg.eigvalsh(hessian(rest)) > 0.0)
+equilibrium = path[-1]
+print(f"equilibrium at {equilibrium}, after {len(path) - 1} steps")
+assert np.linalg.norm(gradient(equilibrium)) < 1e-9
+assert np.all(np.linalg.eigvalsh(hessian(equilibrium)) > 0.0)
 
-# The same function over a whole picture of states, and as one C file without dependencies.
+# The same function over a grid of states, and as one C file without dependencies.
 side = np.linspace(-1.0, 4.0, 200)
 plane = np.stack(np.meshgrid(side, side - 0.8), axis=-1)
 heights = program(plane)
@@ -65,10 +65,10 @@ levels = heights.min() + np.linspace(0.0, 14.0, 24) ** 2
 filled = axis.contourf(*np.moveaxis(plane, -1, 0), heights, levels=levels, cmap="viridis_r", extend="max")
 figure.colorbar(filled, label="energy (J)")
 for end in SPRINGS:
-    axis.plot(*np.stack([end, rest]).T, color="white", linewidth=1, alpha=0.7)
-axis.plot(*SPRINGS.T, "s", color="white", markeredgecolor="black", label="springs are held here")
+    axis.plot(*np.stack([end, equilibrium]).T, color="white", linewidth=1, alpha=0.7)
+axis.plot(*SPRINGS.T, "s", color="white", markeredgecolor="black", label="fixed ends of the springs")
 axis.plot(*np.array(path).T, ".-", color="tab:red", label="Newton's steps")
-axis.plot(*rest, "o", color="tab:red", markersize=10, label="the weight at rest")
+axis.plot(*equilibrium, "o", color="tab:red", markersize=10, label="equilibrium")
 axis.set(xlabel="x (m)", ylabel="y (m)", aspect="equal", title="Energy of a weight on three springs")
 axis.legend(loc="lower right")
 figure.savefig("out/03_tape.png", dpi=120)

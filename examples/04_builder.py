@@ -1,6 +1,6 @@
-"""A pendulum built in Python, and a study of its length: one program with the length left open, no recompiling.
+"""A pendulum built in Python, and a study of its length: one program with the length as an input, no recompiling.
 
-Run it: python examples/04_builder.py    It leaves out/04_builder.png.
+Run it: python examples/04_builder.py    It writes out/04_builder.png.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ assert np.allclose(a, -9.81 * np.sin(0.3))
 longer = pendulum.with_parameters(length=2.0)
 assert np.allclose(longer.forward_dynamics([0.3], [0.0], [0.0]), a / 2)
 
-# With free=, the length is one more input: here 60 lengths and 4 swings, all of them in every call.
+# With free=, the length is one more input: here 60 lengths and 4 amplitudes as one batch.
 program = pendulum.program("forward_dynamics", free=("length",))
 print(program)
 lengths = np.linspace(0.2, 3.0, 60)
@@ -59,12 +59,12 @@ def exact(length: np.ndarray, swing: float) -> np.ndarray:
 
 
 figure, axis = plt.subplots(figsize=(7.5, 5), layout="constrained")
-for swing, found in zip(swings, period, strict=True):
-    error = np.max(np.abs(found / exact(lengths, swing) - 1.0))
-    print(f"swing {np.degrees(swing):5.0f}°: period right to {error:.1e}")
+for swing, simulated in zip(swings, period, strict=True):
+    error = np.max(np.abs(simulated / exact(lengths, swing) - 1.0))
+    print(f"swing {np.degrees(swing):5.0f}°: relative error of the period {error:.1e}")
     assert error < 1e-5
     (line,) = axis.plot(lengths, exact(lengths, swing), linewidth=1)
-    axis.plot(lengths, found, ".", color=line.get_color(), label=f"{np.degrees(swing):.0f}°")
+    axis.plot(lengths, simulated, ".", color=line.get_color(), label=f"{np.degrees(swing):.0f}°")
 axis.set(xlabel="length (m)", ylabel="period (s)", title="Pendulums of 60 lengths: dots simulated, lines exact")
 axis.legend(title="swing")
 axis.grid(alpha=0.3)

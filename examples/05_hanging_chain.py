@@ -1,6 +1,6 @@
-"""A kilometre of chain, ten thousand links, hung up by both ends and swung like a skipping rope: one end lets go.
+"""A kilometre of chain, ten thousand links, hung by both ends and swung like a skipping rope: one end is released.
 
-Run it: python examples/05_hanging_chain.py [--links 10000]    It leaves out/05_hanging_chain.png.
+Run it: python examples/05_hanging_chain.py [--links 10000]    It writes out/05_hanging_chain.png.
 Ten thousand links take about a minute and a half; the work grows with the square of their number.
 """
 
@@ -21,16 +21,16 @@ from scipy.optimize import brentq
 import linkwright as lw
 
 LENGTH, MASS, GRAVITY = 0.1, 1.0, 9.81  # a link of lw.chain: metres, kilograms; m/s²
-SPAN = 0.6  # how far apart the ends are held, in lengths of the chain
-END = 1.3  # when the film stops, in units of √(length/g)
-PULL = 3.3  # the greatest tension, in weights of the chain: found by trying, and asserted below
-SAMPLES = 210  # states that are kept
+SPAN = 0.6  # the distance between the ends, in lengths of the chain
+END = 1.3  # the end of the simulation, in units of √(length/g)
+PULL = 3.3  # the greatest tension, in weights of the chain: determined by trial, and asserted below
+SAMPLES = 210  # stored states
 
 
 def hung(n: int) -> tuple[np.ndarray, np.ndarray]:
     """q and v of a chain along a catenary between two points of one height, turning about the line between them.
 
-    The links of lw.chain turn about x and y in turns; in the plane of the catenary only those about y are bent.
+    The joint axes of lw.chain are x and y alternately; in the plane of the catenary only joints about y are bent.
     """
     length = n * LENGTH
     u = brentq(lambda u: np.sinh(u) / u - 1 / SPAN, 1e-3, 50.0)  # half the span in units of the catenary's parameter
@@ -54,15 +54,15 @@ def steps_needed(n: int) -> int:
     return int(np.ceil(END * np.sqrt(n * LENGTH / GRAVITY) * fastest / 2.83))
 
 
-def simulated(mech: lw.Mechanism, steps: int, kept: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times, q and v of the first and of `kept` more states, by the classic fourth-order Runge–Kutta method."""
+def simulated(mech: lw.Mechanism, steps: int, samples: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times, q and v of the first and of `samples` more states, by the classic fourth-order Runge–Kutta method."""
     q, v = hung(mech.nq)
-    every = -(-steps // kept)
-    dt = END * np.sqrt(mech.nq * LENGTH / GRAVITY) / (every * kept)
+    every = -(-steps // samples)
+    dt = END * np.sqrt(mech.nq * LENGTH / GRAVITY) / (every * samples)
     free, states = np.zeros(mech.nv), [(q, v)]
     quiet = not sys.stdout.isatty()
-    for _ in track(range(kept), description=f"{mech.nq:,} links, {every * kept:,} steps", disable=quiet):
-        for _ in range(every):  # all joints are revolute, so that q̇ = v
+    for _ in track(range(samples), description=f"{mech.nq:,} links, {every * samples:,} steps", disable=quiet):
+        for _ in range(every):  # all joints are revolute, so q̇ = v
             a1 = mech.forward_dynamics(q, v, free)
             v2 = v + dt / 2 * a1
             a2 = mech.forward_dynamics(q + dt / 2 * v, v2, free)
@@ -74,25 +74,25 @@ def simulated(mech: lw.Mechanism, steps: int, kept: int) -> tuple[np.ndarray, np
             v = v + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
         states.append((q, v))
     qs, vs = map(np.array, zip(*states, strict=True))
-    return dt * every * np.arange(kept + 1), qs, vs
+    return dt * every * np.arange(samples + 1), qs, vs
 
 
 def places(qs: np.ndarray) -> np.ndarray:
-    """(states, links + 1, 3): where the joints and the tip are. Turns about x and y in turns, one after another."""
+    """(states, links + 1, 3): positions of the joints and the tip. Joint axes are x and y alternately."""
     x, y, z = (np.broadcast_to(axis, (len(qs), 3)) for axis in np.eye(3))
-    found = [np.zeros((len(qs), 3))]
+    positions = [np.zeros((len(qs), 3))]
     for k, angle in enumerate(qs.T[..., None]):
         c, s = np.cos(angle), np.sin(angle)
         if k % 2 == 0:
             y, z = c * y + s * z, c * z - s * y
         else:
             x, z = c * x - s * z, s * x + c * z
-        found.append(found[-1] + LENGTH * z)
-    return np.stack(found, axis=1)
+        positions.append(positions[-1] + LENGTH * z)
+    return np.stack(positions, axis=1)
 
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--links", type=int, default=10_000, help="how many links of 0.1 m the chain has (default 10,000)")
+parser.add_argument("--links", type=int, default=10_000, help="number of links of 0.1 m (default 10,000)")
 n = parser.parse_args().links
 if n < 50:
     parser.error(f"--links {n}: a chain of fewer than 50 links is too coarse for a catenary")
@@ -105,30 +105,30 @@ print(f"order of the integrator, measured on {short.nq} links: {order:.2f}")
 assert 3.7 < order < 4.6
 
 chain = lw.chain(n)
-begun = perf_counter()
+start = perf_counter()
 time, qs, vs = simulated(chain, steps_needed(n), SAMPLES)
-print(f"{n:,} links, {time[-1]:.1f} s of motion in {perf_counter() - begun:.1f} s")
+print(f"{n:,} links, {time[-1]:.1f} s of motion in {perf_counter() - start:.1f} s")
 
-# Energy is kept. All of it is measured against what the chain would give by falling its own length.
+# Energy is constant. The scale is the energy that the chain would gain by falling its own length.
 weight = n * MASS * GRAVITY
 scale = weight * n * LENGTH
 kinetic = np.array([chain.kinetic_energy(q, v) for q, v in zip(qs, vs, strict=True)])
 potential = np.array([chain.potential_energy(q) for q in qs])
 total = kinetic + potential
 drift = np.max(np.abs(total - total[0])) / scale
-print(f"energy is kept to {drift:.1e} of weight × length")
+print(f"energy is constant to {drift:.1e} of weight × length")
 assert drift < 1e-6
 
 joints = places(qs)
 last = chain.pose(qs[-1], chain.bodies[-1].name)[:3, 3]
 assert np.allclose(joints[-1, -2], last, atol=1e-9 * n), "the drawn chain is the simulated one"
 
-# Newton on the whole chain: what its momentum gains comes from gravity and from the hook.
+# Newton's law for the whole chain: the rate of its momentum is the force of gravity and of the hook.
 momentum = np.array([chain.momentum(q, v)[:3] for q, v in zip(qs, vs, strict=True)])
 force = np.gradient(momentum, time, axis=0) - n * MASS * chain.gravity
 pull = np.linalg.norm(force, axis=1) / weight
-print(f"the hook holds up to {pull.max():.2f} times the chain's weight")
-assert pull.max() < PULL, "steps_needed counts on this"
+print(f"the force of the hook is up to {pull.max():.2f} times the chain's weight")
+assert pull.max() < PULL, "steps_needed assumes this bound"
 
 INK, FAINT, PAPER, RULE = "#e8ebf5", "#8d97b8", "#0d1226", "#1d2544"
 plt.rcParams.update({"text.color": INK, "axes.labelcolor": INK, "axes.titlecolor": INK, "xtick.color": FAINT,
@@ -137,7 +137,9 @@ plt.rcParams.update({"text.color": INK, "axes.labelcolor": INK, "axes.titlecolor
                      "axes.axisbelow": True})  # fmt: skip
 figure = plt.figure(figsize=(14, 7.6), facecolor=PAPER, layout="constrained")
 figure.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
-figure.suptitle(f"{n:,} links, {n * LENGTH:,.0f} m of chain, swung like a skipping rope: one end lets go", fontsize=16)
+figure.suptitle(
+    f"{n:,} links, {n * LENGTH:,.0f} m of chain, swung like a skipping rope: one end is released", fontsize=16
+)
 low, high = joints.min(axis=(0, 1)), joints.max(axis=(0, 1))
 pad = 0.08 * (high[2] - low[2])
 low, high = low - pad, high + pad * np.array([1.5, 1.0, 1.0])  # room for the times at the right
@@ -148,7 +150,7 @@ front = figure.add_subplot(grid[:, 1], sharey=side)
 energies, hook = figure.add_subplot(grid[0, 2]), figure.add_subplot(grid[1, 2])
 shown = np.arange(0, SAMPLES + 1, SAMPLES // 14)
 colour = plt.get_cmap("plasma")(0.3 + 0.68 * time / time[-1])
-thin = np.unique(np.linspace(0, n, min(n, 2000) + 1).astype(int))  # a picture has no room for more
+thin = np.unique(np.linspace(0, n, min(n, 2000) + 1).astype(int))  # a picture cannot resolve more
 for axis, across in ((side, 0), (front, 1)):
     shapes = joints[:, :, [across, 2]]
     tip = shapes[:, -1]
@@ -160,7 +162,7 @@ for axis, across in ((side, 0), (front, 1)):
     axis.annotate("hook", (0, 0), xytext=(0, 8), textcoords="offset points", ha="center")
 for k in (0, *shown[4::2]):
     rises = joints[k, -1, 2] > joints[k - 1, -1, 2] and k > 0  # the tip rises again at the end
-    side.annotate("let go" if k == 0 else f"{time[k]:.1f} s", joints[k, -1, [0, 2]], textcoords="offset points",
+    side.annotate("release" if k == 0 else f"{time[k]:.1f} s", joints[k, -1, [0, 2]], textcoords="offset points",
                   xytext=(0, -17) if rises else (8, 5), ha="center" if rises else "left", color=colour[k])  # fmt: skip
 side.set(xlabel="along the span (m)", ylabel="height (m)", title="From the side")
 front.set(xlabel="across (m)", title="From the right")
@@ -169,7 +171,7 @@ for name, energy, line in (("kinetic", kinetic, "#f4a259"), ("potential", potent
     energies.plot(time, energy / scale, color=line, linewidth=2)
     energies.annotate(name, (time[-1], energy[-1] / scale), xytext=(-4, 6), textcoords="offset points", color=line,
                       ha="right")  # fmt: skip
-energies.set(title=f"Energy / (weight × length): kept to {drift:.0e}", ylim=(-0.6, 0.45))
+energies.set(title=f"Energy / (weight × length): constant to {drift:.0e}", ylim=(-0.6, 0.45))
 hook.plot(time, pull, color="#ff6b81", linewidth=2)
 hook.set(title="Pull on the hook / weight of the chain", ylim=(0, 1.1 * PULL), xlabel="time (s)")
 for axis in (energies, hook):

@@ -1,6 +1,6 @@
-"""The slider-crank of the MKSim paper, read from its own text: its motion, and that of its closed form.
+"""The slider-crank of the MKSim paper, from the paper's text: its motion beside the closed form.
 
-Run it: python examples/06_slider_crank.py    It leaves out/06_slider_crank.png and out/06_slider_crank.html.
+Run it: python examples/06_slider_crank.py    It writes out/06_slider_crank.png and out/06_slider_crank.html.
 """
 
 from pathlib import Path
@@ -39,7 +39,7 @@ errors = {
     "crank's angular acceleration (rad/s²)": sol.angular_acceleration("pend1")[:, 2] - second,
 }
 for what, error in errors.items():
-    print(f"{what:40} off by {np.max(np.abs(error)):.1e}")
+    print(f"{what:40} error {np.max(np.abs(error)):.1e}")
     assert np.max(np.abs(error)) < 1e-9
 
 # Velocities and accelerations are the derivatives of the positions: central differences of fourth order.
@@ -50,7 +50,7 @@ for name in ("pend1", "pend2", "block"):
         numerical = (f[:-4] - 8 * f[1:-3] + 8 * f[3:-1] - f[4:]) / 12e-3
         assert np.allclose(numerical, derivative(name)[2:-2], atol=1e-8)
 
-# One degree of freedom is left: the coupler's spin about its own length. The smoothest motion does not excite it.
+# The coupler's spin about its own length is an undriven degree of freedom. The motion of least norm does not excite it.
 along = (sol.position("sph2pend2") - sol.position("sph1pend2")) / 10
 assert np.max(np.abs(np.sum(sol.angular_velocity("pend2") * along, axis=1))) < 1e-9
 
@@ -60,9 +60,9 @@ rows = (
     (rate, sol.angular_velocity("pend1")[:, 2], "velocity (rad/s)"),
     (second, sol.angular_acceleration("pend1")[:, 2], "acceleration (rad/s²)"),
 )
-for axis, (exact, found, label) in zip(axes, rows, strict=True):
+for axis, (exact, computed, label) in zip(axes, rows, strict=True):
     axis.plot(t, exact, color="tab:blue", linewidth=1, label="closed form")
-    axis.plot(t, found, ".", color="tab:red", markersize=4, label="analysis")
+    axis.plot(t, computed, ".", color="tab:red", markersize=4, label="analysis")
     axis.set_ylabel(label)
     axis.grid(alpha=0.3)
 axes[0].legend()

@@ -1,6 +1,6 @@
 """A planar four-bar: its rocker by Freudenstein's equation, three redundant equations, and curves of its coupler.
 
-Run it: python examples/07_four_bar.py    It leaves out/07_four_bar.png and out/07_four_bar.html.
+Run it: python examples/07_four_bar.py    It writes out/07_four_bar.png and out/07_four_bar.html.
 """
 
 from pathlib import Path

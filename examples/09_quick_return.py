@@ -1,6 +1,6 @@
 """A quick-return drive: a ram that works slowly and comes back fast, and by how much.
 
-Run it: python examples/09_quick_return.py    It leaves out/09_quick_return.png and out/09_quick_return.html.
+Run it: python examples/09_quick_return.py    It writes out/09_quick_return.png and out/09_quick_return.html.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ sol = lw.analyse(mech)
 print(sol)
 assert sol.status
 
-# The arm points to the crank's pin, which is at (r cos t, d + r sin t); the ram at the height H is where it meets.
+# The arm points to the crank's pin, which is at (r cos t, d + r sin t); the ram is on its line, at the height H.
 p = mech.parameters
 r, d, height = p["crank"], p["height"], p["ram_height"]
 t = sol.time
@@ -34,8 +34,8 @@ assert np.allclose(sol.position("ram")[:, 0], ram, atol=1e-9)
 assert np.allclose(sol.velocity("ram")[:, 0], ram_rate, atol=1e-9)
 
 
-# The ram turns where crank and arm are at right angles: sin α = r/d. The crank turns at a constant speed, so that the
-# times of both strokes are as the angles π + 2α and π − 2α.
+# The ram turns where crank and arm are at right angles: sin α = r/d. The crank turns at a constant speed, so the
+# times of both strokes have the ratio of the angles π + 2α and π − 2α.
 def turning(when: float) -> float:
     """When the ram's velocity vanishes, by Newton's method on short analyses that end at the time sought."""
     for _ in range(5):

@@ -1,6 +1,6 @@
 """Shafts with universal joints: one makes the speed uneven, a second one makes it even again.
 
-Run it: python examples/10_universal_joints.py    It leaves out/10_universal_joints.png and .html.
+Run it: python examples/10_universal_joints.py    It writes out/10_universal_joints.png and .html.
 """
 
 from pathlib import Path

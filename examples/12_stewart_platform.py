@@ -1,6 +1,6 @@
-"""A Stewart platform: six leg lengths are prescribed, and the analysis finds the motion that they were made from.
+"""A Stewart platform: leg lengths are prescribed, and the analysis recovers the motion from which they were computed.
 
-Run it: python examples/12_stewart_platform.py    It leaves out/12_stewart_platform.png and .html.
+Run it: python examples/12_stewart_platform.py    It writes out/12_stewart_platform.png and .html.
 """
 
 from pathlib import Path
@@ -19,9 +19,9 @@ sol = lw.analyse(mech)
 print(sol)
 print(sol.counters)
 assert sol.status
-assert sol.status.notes == ()  # thirteen bodies, 78 equations, none redundant and no freedom left
+assert sol.status.notes == ()  # thirteen bodies, 78 equations, none redundant, no undriven degree of freedom
 
-# The motion from which the laws of the legs were made: R = Ry(θ) Rz(γ).
+# The motion from which the laws of the legs were computed: R = Ry(θ) Rz(γ).
 p = mech.parameters
 t = sol.time
 zero, one = 0 * t, 0 * t + 1
@@ -37,16 +37,16 @@ omega = np.stack([zero, tilt_rate, zero], axis=1) + turn_rate[:, None] * about_y
 
 e0, e = sol.orientation("platform")[:, 0], sol.orientation("platform")[:, 1:]
 cross = np.array([[zero, -e[:, 2], e[:, 1]], [e[:, 2], zero, -e[:, 0]], [-e[:, 1], e[:, 0], zero]]).transpose(2, 0, 1)
-found = np.eye(3) + 2 * e0[:, None, None] * cross + 2 * cross @ cross
+rotation = np.eye(3) + 2 * e0[:, None, None] * cross + 2 * cross @ cross
 errors = {
     "position (m)": sol.position("platform") - at,
     "velocity (m/s)": sol.velocity("platform") - rate,
     "acceleration (m/s²)": sol.acceleration("platform") - second,
-    "axes": found - axes,
+    "axes": rotation - axes,
     "angular velocity (rad/s)": sol.angular_velocity("platform") - omega,
 }
 for what, error in errors.items():
-    print(f"{what:26} off by {np.max(np.abs(error)):.1e}")
+    print(f"{what:26} error {np.max(np.abs(error)):.1e}")
     assert np.max(np.abs(error)) < 1e-9
 
 figure = plt.figure(figsize=(10, 4.8), layout="constrained")

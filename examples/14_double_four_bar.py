@@ -1,6 +1,6 @@
-"""Two four-bars in a row fall under gravity: closed loops in motion, which stay closed while energy stays.
+"""Two four-bars in a row fall under gravity: loop constraints hold and energy is constant.
 
-Run it: python examples/14_double_four_bar.py    It leaves out/14_double_four_bar.png and out/14_double_four_bar.html.
+Run it: python examples/14_double_four_bar.py    It writes out/14_double_four_bar.png and out/14_double_four_bar.html.
 """
 
 from pathlib import Path
@@ -16,18 +16,18 @@ print(sol.mechanism.dof())
 assert sol.status
 
 energy = sol.energy()
-print(f"energy {energy[0]:.6f} J, off by at most {np.max(np.abs(energy - energy[0])):.1e} J")
+print(f"energy {energy[0]:.6f} J, constant to {np.max(np.abs(energy - energy[0])):.1e} J")
 assert np.max(np.abs(energy - energy[0])) < 1e-5
 
-# The pins stay together, in place and in velocity.
+# The pins of the loop joints stay together, in position and in velocity.
 for one, other in (("top2", "end1"), ("top3", "end2")):
     gap = np.max(np.abs(sol.position(one) - sol.position(other)))
     slip = np.max(np.abs(sol.velocity(one) - sol.velocity(other)))
-    print(f"{one} and {other}: apart by {gap:.1e} m, {slip:.1e} m/s")
+    print(f"{one} and {other}: gap {gap:.1e} m, {slip:.1e} m/s")
     assert gap < 1e-10
     assert slip < 1e-9
 
-# Newton's law for all bars together: what the three feet push is what accelerates.
+# Newton's law for all bars together gives the sum of the forces at the three feet.
 feet = sum(np.stack([sol.series[f"base{k}.f{x}"].values for x in "xyz"], axis=1) for k in (1, 2, 3))
 mass = {body.name: body.mass for body in sol.mechanism.bodies}
 middles = {"left": "s1_place", "middle": "s2_place", "right": "s3_place", "first": "s4_place", "second": "s5_place"}

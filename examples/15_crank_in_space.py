@@ -1,6 +1,6 @@
-"""A spatial slider-crank falls under gravity: first freely, then driven, and what its motor must do for that.
+"""A spatial slider-crank falls under gravity: first freely, then driven, with the torque of its motor.
 
-Run it: python examples/15_crank_in_space.py    It leaves out/15_crank_in_space.png and out/15_crank_in_space.html.
+Run it: python examples/15_crank_in_space.py    It writes out/15_crank_in_space.png and out/15_crank_in_space.html.
 """
 
 from pathlib import Path
@@ -18,12 +18,12 @@ sol = lw.analyse(MODEL)
 print(sol)
 assert sol.status
 energy = sol.energy()
-print(f"energy {energy[0]:.6f} J, off by at most {np.max(np.abs(energy - energy[0])):.1e} J")
+print(f"energy {energy[0]:.6f} J, constant to {np.max(np.abs(energy - energy[0])):.1e} J")
 assert np.max(np.abs(energy - energy[0])) < 1e-6
 assert np.max(np.abs(sol.position("far") - sol.position("block"))) < 1e-10
 
-# The same with a driver: the crank turns evenly, and inverse dynamic analysis tells the torque that this takes. Its
-# power is how fast the energy of all that moves grows.
+# The same with a driver: the crank turns at a constant rate, and inverse dynamic analysis computes the torque. Its
+# power is the rate of the mechanism's energy.
 text = MODEL.read_text().replace("DYNAMIC ANALYSIS", "INVERSE DYNAMIC ANALYSIS").replace("method = dop853, ", "")
 text = text.replace("INITIAL (shaft.angle = 0, shaft.rate = 6 rad/s);", "DRIVER motor (shaft.angle = 6 rad*TIME);")
 Path("out").mkdir(exist_ok=True)
@@ -38,8 +38,8 @@ assert np.allclose(power[2:-2], slope, atol=1e-6)
 
 figure, axes = plt.subplots(2, 1, figsize=(7.5, 5), layout="constrained")
 axes[0].plot(sol.time, sol.joint_rate("shaft")[:, 0])
-axes[0].set(xlabel="time (s)", ylabel="shaft's rate (rad/s)", title="falling")
+axes[0].set(xlabel="time (s)", ylabel="shaft's rate (rad/s)", title="free motion")
 axes[1].plot(driven.time, torque)
-axes[1].set(xlabel="time (s)", ylabel="motor's torque (N m)", title="turned evenly")
+axes[1].set(xlabel="time (s)", ylabel="motor's torque (N m)", title="driven at a constant rate")
 figure.savefig("out/15_crank_in_space.png", dpi=120)
 sol.animate("out/15_crank_in_space.html")

@@ -1,6 +1,6 @@
 """A fly-ball governor holds the speed of an engine: its steady speed is that of Porter's formula.
 
-Run it: python examples/16_governor.py    It leaves out/16_governor.png and out/16_governor.html.
+Run it: python examples/16_governor.py    It writes out/16_governor.png and out/16_governor.html.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ MODEL = Path(__file__).parent / "models" / "governor.mks"
 
 
 def steady_speed(p: dict[str, float]) -> float:
-    """At rest the engine gives what the load takes, which tells how far the sleeve is up; then
+    """In the steady state the torque of the engine is that of the load, which determines the rise of the sleeve; then
     ω² = (m + M) g / (m h), where h is the height of the joints over the balls."""
     rise = (p["full"] - p["load"]) / p["gain"]
     height = p["arm"] - rise / 2

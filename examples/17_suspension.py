@@ -1,6 +1,6 @@
 """A corner of a car drives over a kerb: double wishbones, spring, damper, bump stop and a tyre.
 
-Run it: python examples/17_suspension.py    It leaves out/17_suspension.png and out/17_suspension.html.
+Run it: python examples/17_suspension.py    It writes out/17_suspension.png and out/17_suspension.html.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ print(sol)
 print(sol.mechanism.dof())
 assert sol.status
 
-# At rest, before the kerb and after it, the tyre carries the weight of everything, and the car is higher by the kerb.
+# At rest, before the kerb and after it, the tyre carries the whole weight, and the car rises by the height of the kerb.
 mech, p, t = sol.mechanism, sol.mechanism.parameters, sol.time
 weight = 9.81 * sum(body.mass for body in mech.bodies)
 before, after = np.searchsorted(t, 1.99), len(t) - 1
@@ -31,12 +31,12 @@ for k in (before, after):
 lift = sol.position("chassis")[[before, after], 2]
 assert abs(lift[1] - lift[0] - p["kerb"]) < 1e-3
 
-# Static analysis finds the same place at once.
-rest = lw.analyse(mech, analysis="static", times=[0.0])
-print(f"at rest the chassis is at {rest.position('chassis')[0, 2]:.5f} m; after 2 s {lift[0]:.5f} m")
-assert abs(rest.position("chassis")[0, 2] - lift[0]) < 1e-3
+# Static analysis finds the same position.
+static = lw.analyse(mech, analysis="static", times=[0.0])
+print(f"at rest the chassis is at {static.position('chassis')[0, 2]:.5f} m; after 2 s {lift[0]:.5f} m")
+assert abs(static.position("chassis")[0, 2] - lift[0]) < 1e-3
 
-# The kerb takes the suspension into its stop, and the joints stay together.
+# At the kerb the suspension reaches its stop, and the constraints hold.
 assert np.max(sol.series["bump.force"].values) > 0
 assert np.max(np.abs(sol.position("low") - sol.position("ball1"))) < 1e-9
 length = np.linalg.norm(sol.position("rack") - sol.position("arm"), axis=1)

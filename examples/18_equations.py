@@ -1,6 +1,6 @@
-"""Equations of motion as formulas: a PUMA 560 with every inertial parameter a symbol, printed, and computed with.
+"""Equations of motion as formulas: a PUMA 560 with every inertial parameter a symbol, printed, and evaluated.
 
-Run it: python examples/18_equations.py    It leaves out/18_equations.png, .html, .tex and .py.
+Run it: python examples/18_equations.py    It writes out/18_equations.png, .html, .tex and .py.
 """
 
 import importlib.util
@@ -30,27 +30,27 @@ for ending in ("html", "tex", "py"):
     eq.save(f"out/18_equations.{ending}")
 print("gravity at joint 3:", *eq.terms("g", 3)[:3], "…")
 spec = importlib.util.spec_from_file_location("puma", "out/18_equations.py")
-made = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(made)
-assert np.allclose(made.M(q), puma.mass_matrix(q), rtol=0, atol=1e-12)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+assert np.allclose(module.M(q), puma.mass_matrix(q), rtol=0, atol=1e-12)
 
-# Code is shortest in steps; the formulas that one reads cost more.
+# Code in steps has the fewest operations; readable formulas cost more.
 steps = eq.recursive("inverse_dynamics")
 print(f"as formulas: {eq.count()}; in steps: {steps.count.total} operations")
 
-# Of 66 inertial parameters, motors among them, the forces can tell 40 combinations.
+# Of 66 inertial parameters, motors among them, 40 combinations can be identified from the forces.
 base = general.base
 print(f"{base.rank} base parameters of {len(general.regressor.names)}; one is {base.names[1]}")
 assert base.rank == 40
 
-# The paper's arm hangs straight down in one of its equilibria, and swings there; about the vertical it may turn.
+# The paper's arm hangs straight down in one of its equilibria, oscillates there, and turns freely about the vertical.
 three = lw.equations(MODELS / "three_link.dh.toml", coordinates="theta")
 still = three.equilibria()
 print(still)
 assert [point.stability for point in still] == ["unstable", "unstable", "neutral", "unstable"]
 
 angles = np.linspace(-np.pi, np.pi, 121)
-torque = np.array([[made.g([0, a, b, 0, 0, 0])[1] for a in angles] for b in angles])
+torque = np.array([[module.g([0, a, b, 0, 0, 0])[1] for a in angles] for b in angles])
 figure, (formulas, map_of) = plt.subplots(1, 2, figsize=(13, 5.4), gridspec_kw={"width_ratios": [1.5, 1]})
 formulas.axis("off")
 lines = [(f"M_{{{i + 1}{j + 1}}}", three.M[i, j]) for i, j in ((0, 0), (1, 1), (1, 2), (2, 2))]
@@ -63,6 +63,6 @@ for k, (name, value) in enumerate(lines):
 formulas.set_title("An arm of three links, from its table", loc="left")
 shown = map_of.contourf(np.degrees(angles), np.degrees(angles), torque, 21, cmap="RdBu_r")
 figure.colorbar(shown, label="N m")
-map_of.set(xlabel="q2, degrees", ylabel="q3, degrees", title="PUMA 560: gravity at joint 2, by the module made")
+map_of.set(xlabel="q2, degrees", ylabel="q3, degrees", title="PUMA 560: gravity at joint 2, by the generated module")
 figure.tight_layout()
 figure.savefig("out/18_equations.png", dpi=110)

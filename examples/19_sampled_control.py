@@ -1,6 +1,6 @@
 """A five-bar draws an eight under three controllers: 500 Hz, encoders, delay, friction, and a model that is not exact.
 
-Run it: python examples/19_sampled_control.py    It leaves out/19_sampled_control.png.
+Run it: python examples/19_sampled_control.py    It writes out/19_sampled_control.png.
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ def five_bar(mass: float, coulomb: float) -> lw.Mechanism:
     return b.build()
 
 
-# The plant is 5 % heavier than the controller's model, and its cranks rub.
+# The plant is 5 % heavier than the controller's model, and its cranks have friction.
 plant, model = five_bar(1.05, 1.5), five_bar(1.0, 0.0)
 start = model.assemble([2.0, 1.14, -1.2, 1.2], fixed=CRANKS)
 home = model.pose(start, "pen")[:3, 3]
@@ -85,7 +85,7 @@ for name, run in runs.items():
     time.plot(run.time, 1e3 * run.error, label=name)
 plane.set(title="The pen's path", xlabel="x (m)", ylabel="y (m)", aspect="equal")
 plane.legend(fontsize=8, loc="upper center", ncols=2, bbox_to_anchor=(0.5, -0.2))
-time.set(title="Distance of the pen from where it should be", xlabel="time (s)", ylabel="error (mm)")
+time.set(title="Distance of the pen from the reference", xlabel="time (s)", ylabel="error (mm)")
 time.legend()
 time.grid(alpha=0.3)
 Path("out").mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
-"""A carriage on an elastic belt: identify what its controller cannot see, design H∞ feedback of acceleration, compare.
+"""A carriage on an elastic belt: identify the resonance, design H∞ acceleration feedback, compare.
 
-Run it: python examples/21_belt_drive.py    It leaves out/21_belt_drive.png.
+Run it: python examples/21_belt_drive.py    It writes out/21_belt_drive.png.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ PERIOD = 2e-3
 
 
 def drive(*, elastic: bool) -> lw.Mechanism:
-    """A motor (seen as a mass) that pulls a carriage: through a belt, or rigidly."""
+    """A motor (as a mass) that pulls a carriage: through a belt, or rigidly."""
     with lw.Builder("belt drive") as b:
         motor = b.body("motor", 30.0 if elastic else 34.0)
         b.joint("prismatic", b.ground, motor, "slide", axis=(1, 0, 0))
@@ -48,21 +48,23 @@ def run(reference, t_end, feedback):
         torque_limit=2000.0,
         delay=0.2,
     )
-    done = loop.run(t_end)
-    assert done.status, done.status
-    return done
+    motion = loop.run(t_end)
+    assert motion.status, motion.status
+    return motion
 
 
 def experiment(compensator):
-    """Excite by an M-sequence: what went in, what came out."""
+    """A record with an M-sequence as excitation: corrected and measured acceleration."""
     m = control.m_sequence(11, 3000, amplitude=8.0, hold=2)
     inside = {} if compensator is None else {0: compensator.compensator()}
-    done = run(control.Hold([0.0]), 6.0, control.AccelerationFeedback(inside, sensor="carriage", excitation={0: m}))
-    return control.Record(done.signals["correction"][:3000, 0], done.sensors["carriage"][:3000, 0], PERIOD, r=m)
+    motion = run(control.Hold([0.0]), 6.0, control.AccelerationFeedback(inside, sensor="carriage", excitation={0: m}))
+    return control.Record(motion.signals["correction"][:3000, 0], motion.sensors["carriage"][:3000, 0], PERIOD, r=m)
 
 
-wanted = ([150.0**2], [1.0, 300.0, 150.0**2])
-design = control.repeated_design(experiment, wanted, ([300.0], [1.0, 300.0]), dt=PERIOD, orders=(4, 4, 2, 2, 1))
+reference_model = ([150.0**2], [1.0, 300.0, 150.0**2])
+design = control.repeated_design(
+    experiment, reference_model, ([300.0], [1.0, 300.0]), dt=PERIOD, orders=(4, 4, 2, 2, 1)
+)
 print(design)
 before = run(step, 0.8, control.AccelerationFeedback(sensor="carriage"))
 after = run(step, 0.8, control.AccelerationFeedback({0: design.compensator.compensator()}, sensor="carriage"))
@@ -73,19 +75,23 @@ w = np.geomspace(10.0, 1200.0, 400)
 bode.loglog(last.measured.hertz, np.abs(last.measured.response), ".", color="0.7", label="measured")
 bode.loglog(w / (2.0 * np.pi), np.abs(last.model.frequency_response(w)), label="Box–Jenkins model")
 bode.set(
-    xlabel="frequency (Hz)", ylabel="gain", title="From wanted to measured acceleration", ylim=(1e-2, 20), xlim=(1, 200)
+    xlabel="frequency (Hz)",
+    ylabel="gain",
+    title="From reference to measured acceleration",
+    ylim=(1e-2, 20),
+    xlim=(1, 200),
 )
 bode.legend()
 t = before.time
-time.plot(t, step.table(t).xdd[:, 0], color="0.4", linestyle=":", label="wanted")
-for done, name in ((before, "computed torque"), (after, "with acceleration feedback")):
-    a = done.acceleration("carriage")[:, 0]
+time.plot(t, step.table(t).xdd[:, 0], color="0.4", linestyle=":", label="reference")
+for motion, name in ((before, "computed torque"), (after, "with acceleration feedback")):
+    a = motion.acceleration("carriage")[:, 0]
     late, shake = control.t50(t, a, 4.0, start=0.02), control.vibration(t, a, (0.15, 0.27))
     print(f"{name:28} half of the step after {1e3 * late:.1f} ms, vibration ± {shake:.2f} m/s²")
     time.plot(t, a, label=name)
 time.set(xlabel="time (s)", ylabel="acceleration of the carriage (m/s²)", ylim=(-18, 8))
 time.legend(loc="lower right")
-shaken = [control.vibration(t, done.acceleration("carriage")[:, 0], (0.15, 0.27)) for done in (before, after)]
+shaken = [control.vibration(t, motion.acceleration("carriage")[:, 0], (0.15, 0.27)) for motion in (before, after)]
 assert shaken[1] < shaken[0] / 3.0
 Path("out").mkdir(exist_ok=True)
 figure.savefig("out/21_belt_drive.png", dpi=120)

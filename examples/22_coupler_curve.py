@@ -1,6 +1,6 @@
-"""A four-bar whose coupler draws a straight line: lengths by optimisation, held against Hoeken's linkage.
+"""A four-bar whose coupler draws a straight line: lengths by optimisation, compared with Hoeken's linkage.
 
-Run it: python examples/22_coupler_curve.py    It leaves out/22_coupler_curve.png.
+Run it: python examples/22_coupler_curve.py    It writes out/22_coupler_curve.png.
 """
 
 from pathlib import Path
@@ -18,14 +18,14 @@ half_turn = np.radians(np.linspace(60, 240, 61))  # the crank is 30° ahead of t
 whole_turn = np.linspace(0, 2 * np.pi, 181)
 
 # Hoeken's linkage (1926): crank 1, ground 2, coupler and rocker 2.5, the pen at twice the coupler. Over half a turn of
-# the crank it draws a line of length 4 that is straight to a hundredth.
+# the crank it draws a line of length 4 that is straight to 0.01.
 hoeken = lw.load(MODEL).with_parameters(crank=1, apart=2, coupler=2.5, rocker=2.5, along=5, above=0)
 line = lw.analyse(hoeken, times=half_turn).position("pen")
 print(f"Hoeken: length {np.ptp(line[:, 0]):.4f}, height within {np.ptp(line[:, 1]):.5f}, rms {np.std(line[:, 1]):.5f}")
 assert abs(np.ptp(line[:, 0]) - 4.0) < 1e-9
 assert abs(np.ptp(line[:, 1]) - 0.0097526) < 1e-6
 
-# From a rough guess: the variance of the height as small as it can be, the line at least as long.
+# From a rough guess: least variance of the height, with a line at least as long.
 guess = lw.load(MODEL).with_parameters(crank=1, coupler=3, rocker=3, apart=2.2, along=4, above=0)
 best = lw.optimise(
     guess,
@@ -35,15 +35,14 @@ best = lw.optimise(
     times=half_turn,
 )
 print(best.report())
-found = lw.analyse(best.mechanism, times=half_turn).position("pen")
-print(
-    f"found: length {np.ptp(found[:, 0]):.4f}, height within {np.ptp(found[:, 1]):.5f}, rms {np.std(found[:, 1]):.5f}"
-)
+optimal = lw.analyse(best.mechanism, times=half_turn).position("pen")
+height = optimal[:, 1]
+print(f"optimum: length {np.ptp(optimal[:, 0]):.4f}, height within {np.ptp(height):.5f}, rms {np.std(height):.5f}")
 assert best.status
-assert np.std(found[:, 1]) < 0.5 * np.std(line[:, 1])
-assert np.ptp(found[:, 0]) >= 4.0 - 1e-5
+assert np.std(height) < 0.5 * np.std(line[:, 1])
+assert np.ptp(optimal[:, 0]) >= 4.0 - 1e-5
 
-# The other way round: given points of a coupler curve, the lengths that draw it are found again to rounding.
+# The inverse problem: the lengths follow from points of the coupler curve, to rounding.
 drawn = lw.analyse(hoeken, times=whole_turn[:-1]).position("pen")
 again = lw.optimise(
     lw.load(MODEL).with_parameters(crank=1.1, coupler=2.7, rocker=2.6, apart=2.2, along=4.6, above=0.2),
@@ -56,11 +55,11 @@ assert again.value < 1e-9
 assert all(abs(again.parameters[n] - hoeken.parameters[n]) < 1e-6 for n in again.parameters)
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-for name, mech in (("start", guess), ("Hoeken", hoeken), ("found", best.mechanism)):
-    times = whole_turn if name != "start" else half_turn
+for name, mech in (("guess", guess), ("Hoeken", hoeken), ("optimum", best.mechanism)):
+    times = whole_turn if name != "guess" else half_turn
     curve = lw.analyse(mech, times=times).position("pen")
     axes[0].plot(curve[:, 0], curve[:, 1], label=name)
-for name, curve in (("Hoeken", line), ("found", found)):
+for name, curve in (("Hoeken", line), ("optimum", optimal)):
     axes[1].plot(np.degrees(half_turn) + 30, 1e3 * (curve[:, 1] - curve[:, 1].mean()), label=name)
 axes[0].set(xlabel="x", ylabel="y", aspect="equal", title="coupler curves")
 axes[1].set(xlabel="crank (°)", ylabel="height about its mean (1/1000 of the crank)", title="how straight")

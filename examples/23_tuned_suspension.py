@@ -1,6 +1,6 @@
 """A suspension tuned: spring and damper for a soft ride over a kerb, within a limit on travel.
 
-Run it: python examples/23_tuned_suspension.py    It leaves out/23_tuned_suspension.png.
+Run it: python examples/23_tuned_suspension.py    It writes out/23_tuned_suspension.png.
 """
 
 from pathlib import Path
@@ -14,8 +14,8 @@ import numpy as np
 import linkwright as lw
 
 MODEL = Path(__file__).parent / "models" / "suspension.mks"
-times = np.linspace(0.8, 3.2, 121)  # it comes to rest, and meets the kerb at t = 2 s
-# Accelerations of the body from the kerb on; how much the spring and damper are shortened and stretched.
+times = np.linspace(0.8, 3.2, 121)  # at rest before the kerb, which is at t = 2 s
+# Comfort: accelerations of the body from the kerb on. Travel: the range of the length of spring and damper.
 COMFORT = "comfort = sqrt(integral(step(TIME, 1.98, 0, 1.99, 1)*chassis.az^2))"
 TRAVEL = "travel = range(distance(tower, seat))"
 bounds = {"k": (20e3, 120e3), "c": (1e3, 15e3)}
@@ -28,7 +28,7 @@ at = lw.sensitivities(model, [COMFORT, TRAVEL], ("k", "c"), times=times, analysi
 print(at.report())
 assert at.gradient("comfort")[1] > 0 > at.gradient("travel")[1]  # more damping: a harder ride, less travel
 
-# The softest ride for some limits of travel: what one costs of the other.
+# The softest ride for several limits of travel.
 front = []
 for limit in (0.070, 0.065, 0.060, 0.055):
     limits = {TRAVEL: (None, limit)}
@@ -45,7 +45,7 @@ assert rides == sorted(rides)  # less travel, a harder ride
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 axes[0].plot([1e3 * limit for limit, _ in front], rides, "o-")
 axes[0].set(xlabel="travel allowed (mm)", ylabel="acceleration of the body (m/s²·√s)", title="ride against travel")
-for label, mech in (("as it was", lw.load(MODEL)), ("tuned, 55 mm", model)):
+for label, mech in (("before", lw.load(MODEL)), ("tuned, 55 mm", model)):
     sol = lw.analyse(mech, times=times, rtol=1e-6)
     axes[1].plot(sol.time, sol.position("chassis")[:, 2], label=label)
 axes[1].set(xlabel="time (s)", ylabel="height of the body (m)", xlim=(1.9, 3.2))

@@ -1,7 +1,7 @@
 """A cart swings its pole up: the exported CasADi function in an optimal-control problem, solved by IPOPT.
 
-The trajectory is found by direct collocation (Hermite and Simpson's) and then simulated with the forces found.
-Run it: python examples/25_swing_up.py    It leaves out/25_swing_up.png, .html and the module out/cart_pole.py.
+Direct collocation (Hermite and Simpson's) finds the trajectory; a simulation with the optimal forces checks it.
+Run it: python examples/25_swing_up.py    It writes out/25_swing_up.png, .html and the module out/cart_pole.py.
 """
 
 import importlib.util
@@ -22,13 +22,13 @@ with lw.Builder("cart-pole") as b:
     b.gravity((0, -9.81, 0))
     cart = b.body("cart", 1.0, (0, 0, 0), (0.01, 0.01, 0.01))
     pole = b.body("pole", 0.3, (0, -0.25, 0), (0.006, 1e-4, 0.006))
-    along, own = b.triad(b.ground, h=(1, 0, 0), f=(0, 1, 0)), b.triad(cart, h=(1, 0, 0), f=(0, 1, 0))
-    b.joint("prismatic", along, own, "rail")
+    rail, slider = b.triad(b.ground, h=(1, 0, 0), f=(0, 1, 0)), b.triad(cart, h=(1, 0, 0), f=(0, 1, 0))
+    b.joint("prismatic", rail, slider, "rail")
     b.joint("revolute", b.triad(cart), b.triad(pole), "pivot", actuated=False)
     b.triad(pole, (0, -0.5, 0), name="tip")
 mech = b.build()
 
-# A module that needs casadi alone: it could be carried to another machine. Its Jacobian is Linkwright's.
+# The module needs casadi alone, also on another machine. Its Jacobian is Linkwright's.
 Path("out").mkdir(exist_ok=True)
 file = lw.export(mech, "out/cart_pole.py", to="casadi", name="cart_pole").path
 spec = importlib.util.spec_from_file_location(file.stem, file)
@@ -56,11 +56,11 @@ problem.subject_to(problem.bounded(-RAIL, x[0, :], RAIL))
 problem.minimize(h * ca.sumsqr(u) + h * ca.sumsqr(u[:, 1:] - u[:, :-1]))
 problem.set_initial(x[1, :], np.linspace(0, np.pi, INTERVALS + 1))
 problem.solver("ipopt", {"print_time": False}, {"print_level": 0, "sb": "yes", "max_iter": 500})
-found = problem.solve()
-times, plan, forces = np.linspace(0, DURATION, INTERVALS + 1), found.value(x), found.value(u)
-print(f"IPOPT: {found.stats()['return_status']} after {found.stats()['iter_count']} iterations")
+optimum = problem.solve()
+times, plan, forces = np.linspace(0, DURATION, INTERVALS + 1), optimum.value(x), optimum.value(u)
+print(f"IPOPT: {optimum.stats()['return_status']} after {optimum.stats()['iter_count']} iterations")
 
-# The forces as straight lines between the points of time, as a law that is compiled with the mechanism.
+# The forces are linear between the time points: a law that is compiled with the mechanism.
 pieces = tuple((float(f), float(d), 0.0, 0.0) for f, d in zip(forces, np.diff(forces) / h, strict=False))
 law = lw.Table(tuple(times.tolist()), pieces)
 motion = lw.simulate(

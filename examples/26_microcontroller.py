@@ -1,8 +1,8 @@
-"""An arm follows a path by computed torque in float32: an Arduino library, tried here on this machine's compiler.
+"""An arm follows a path by computed torque in float32: an Arduino library, compiled and run on this machine.
 
 The controller is the exported inverse dynamics, the plant one exported Runge-Kutta step in float64, both C.
-Run it: python examples/26_microcontroller.py    It leaves out/26_microcontroller.png and the library out/arm_model.
-Without a C compiler, Linkwright's own functions take their places.
+Run it: python examples/26_microcontroller.py    It writes out/26_microcontroller.png and the library out/arm_model.
+Without a C compiler, Linkwright's own functions replace them.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ print(cost[1])
 
 
 def compiled(source: str) -> ctypes.CDLL | None:
-    """The library of a C file, if there is a compiler."""
+    """The library of a C file; None without a compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None
@@ -69,20 +69,20 @@ frequencies = 2 * np.pi * np.linspace(0.3, 0.8, n)
 times = np.arange(0.0, DURATION, PERIOD)
 errors, forces, exact = [], [], []
 for t in times:
-    wanted = 0.5 * (1 - np.cos(frequencies * t))
+    reference = 0.5 * (1 - np.cos(frequencies * t))
     rate, bend = 0.5 * frequencies * np.sin(frequencies * t), 0.5 * frequencies**2 * np.cos(frequencies * t)
     q32[:], v32[:] = q, v
-    a32[:] = bend + damping * (rate - v) + stiffness * (wanted - q)
+    a32[:] = bend + damping * (rate - v) + stiffness * (reference - q)
     torque()
     tau[:] = tau32
-    errors.append(q - wanted)
+    errors.append(q - reference)
     forces.append(tau.copy())
     exact.append(mech.inverse_dynamics(q, v, a32.astype(float)))
     move()
     q[:], v[:] = q_next, v_next
 errors, forces, exact = np.array(errors), np.array(forces), np.array(exact)
 rounding = np.abs(forces - exact).max() / np.abs(exact).max()
-print(f"worst tracking error {1e3 * np.abs(errors).max():.3f} mrad; torques in float32 are off by {rounding:.1e}")
+print(f"worst tracking error {1e3 * np.abs(errors).max():.3f} mrad; torques in float32: error {rounding:.1e}, relative")
 assert np.abs(errors).max() < 5e-3
 assert rounding < 1e-5
 
