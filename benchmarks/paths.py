@@ -1,11 +1,11 @@
 """Which files the data of six everyday calls pass through, in order, and how many calls of Python functions it takes.
 
-    python benchmarks/paths.py [--old CHECKOUT] [--list]
+    python benchmarks/paths.py [--old CHECKOUT] [--list] [--page]
 
 Every path runs in a process of its own, cold (with an empty cache of compiled code) and warm (the same call again in
 the same process). A file is counted when one of its functions runs; what runs while a file is imported does not count,
 since versions differ in when they import what. `--old` runs the same paths on another checkout beside this one;
-`--list` names the files.
+`--list` names the files; `--page` writes them into docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "examples" / "models"
+PAGE = ROOT / "docs" / "architecture.md"
+#: What stands around the lists on the page.
+BEGIN, END = "<!-- benchmarks/paths.py --page -->", "<!-- end of paths -->"
 FUNCTION = 0x1  # CO_OPTIMIZED: a function's code, and not that of a module or of a class
 
 
@@ -125,14 +128,44 @@ def measured(name: str, checkout: Path) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def listed(files: list[str]) -> str:
+    """Files in their order, those of a room that follow each other under its name."""
+    rooms: list[tuple[str, list[str]]] = []
+    for file in files:
+        room, _, name = file.rpartition("/")
+        if not rooms or rooms[-1][0] != room:
+            rooms.append((room, []))
+        rooms[-1][1].append(name.removesuffix(".py"))
+    return " → ".join(f"`{room}/` {', '.join(names)}" if room else ", ".join(names) for room, names in rooms)
+
+
+def write_page(paths: dict[str, dict[str, Any]]) -> None:
+    """The lists into the page, between their two marks."""
+    before, _, after = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = after.partition(END)
+    lines = ["| path | files, cold | calls, cold | files, warm | calls, warm |", "| --- | --- | --- | --- | --- |"]
+    for name, path in paths.items():
+        numbers = (len(path["cold"]), path["cold_calls"], len(path["warm"]), path["warm_calls"])
+        lines.append(f"| {PATHS[name][0]} | " + " | ".join(f"{n:,}" for n in numbers) + " |")
+    for name, path in paths.items():
+        lines += ["", f"**{PATHS[name][0]}**: {listed(path['cold'])}"]
+    PAGE.write_text("\n".join([before + BEGIN, *lines, END + after]), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--old", type=Path, help="another checkout to measure beside this one")
     parser.add_argument("--list", action="store_true", help="name the files of each path, in order")
+    parser.add_argument(
+        "--page", action="store_true", help=f"write the files of each path into {PAGE.relative_to(ROOT)}"
+    )
     options = parser.parse_args()
     if options.one:
         print(json.dumps(measure(options.one)))
+        return
+    if options.page:
+        write_page({name: measured(name, ROOT) for name in PATHS})
         return
     for name in PATHS:
         for checkout in [ROOT, *([options.old] if options.old else [])]:

@@ -18,7 +18,7 @@ PROGRAM = f"""
 import resource, sys, warnings
 warnings.simplefilter("ignore")
 from linkwright.errors import LinkwrightError
-from linkwright.formats import read
+from linkwright.formats.model_files import read
 import linkwright.formats.urdf, linkwright.formats.sdf.sdf_reader, linkwright.formats.mjcf.mjcf_reader
 resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
 resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS}, {SECONDS}))
