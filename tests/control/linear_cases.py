@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from linkwright.control.linear_systems import System, delay, from_polynomials, series
+from linkwright.control.linear_systems import System, delay, from_polynomials, sampled, series
 
 HZ16 = 2 * np.pi * 16.0
 
@@ -24,7 +24,6 @@ def paper_case(damping: float = 0.01, late: float = 0.004) -> dict[str, object]:
 
 def sampled_case(dt: float = 0.002, late: int = 2, damping: float = 0.01) -> dict[str, object]:
     """The same, sampled, with whole periods of delay."""
-    from linkwright.control.hinfinity.sampled_design import sampled
 
     case = paper_case(damping, 0.0)
     held = sampled(case["G"], dt, "zoh")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.synthesis import hinf
+from linkwright.control.hinfinity.synthesis import HinfSettings, hinf
 from linkwright.control.linear_systems import System, block_diagonal, from_polynomials, stack
 
 
@@ -27,7 +27,7 @@ class Published:
 
 def _standard(name: str, source: str, gamma: float, rounding: float, G: Any, W_S: Any, W_U: Any, W_T: Any) -> Published:
     def design() -> Any:
-        return mixed_sensitivity(G, W_T, W_S, W_U, cost="standard", tolerance=1e-5)
+        return mixed_sensitivity(G, W_T, W_S, W_U, cost="standard", settings=HinfSettings(tolerance=1e-5))
 
     return Published(name, source, gamma, rounding, design, (G, W_S, W_U, W_T))
 
@@ -92,7 +92,7 @@ def closed_form() -> Published:
     P = System([[0.0]], [[1.0, 0.0, 1.0]], [[1.0], [0.0], [1.0]], [[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]])
     root = float(np.sqrt(2))
     name, source = "integrator with noise", "closed form: √2"
-    return Published(name, source, root, 1e-4, lambda: hinf(P, 1, 1, tolerance=1e-6), None, P)
+    return Published(name, source, root, 1e-4, lambda: hinf(P, 1, 1, settings=HinfSettings(tolerance=1e-6)), None, P)
 
 
 PUBLISHED.append(closed_form())

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from linear_cases import HZ16, paper_case, resonance
 
-from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.sampled_design import discretise, sampled
-from linkwright.control.linear_systems import from_polynomials, gains
+from linkwright.control.hinfinity.mixed_sensitivity import discretise, mixed_sensitivity
+from linkwright.control.linear_systems import from_polynomials, gains, sampled
 from linkwright.errors import DesignError, ModelError
 
 pytestmark = pytest.mark.filterwarnings("ignore::linkwright.errors.LinkwrightWarning")

@@ -7,7 +7,7 @@ import pytest
 from linear_cases import random_system
 
 from linkwright.control.hinfinity.robustness import grid_norm, hinf_norm
-from linkwright.control.hinfinity.synthesis import hinf
+from linkwright.control.hinfinity.synthesis import HinfSettings, hinf
 from linkwright.control.linear_systems import System, from_polynomials, lft, to_continuous, to_sampled
 from linkwright.errors import DesignError, ModelError, ShapeError
 
@@ -75,7 +75,7 @@ def test_the_known_optimum_of_a_scalar_plant_is_found() -> None:
 
     P = System([[0.0]], [[1.0, 0.0, 1.0]], [[1.0], [0.0], [1.0]], [[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]])
     # Both equations read X² (1 − γ⁻²) = 1, so X = Y = γ/√(γ² − 1), and XY = γ² at γ² = 2.
-    assert hinf(P, 1, 1, tolerance=1e-6).gamma_opt == pytest.approx(np.sqrt(2), rel=1e-5)
+    assert hinf(P, 1, 1, settings=HinfSettings(tolerance=1e-6)).gamma_opt == pytest.approx(np.sqrt(2), rel=1e-5)
 
 
 def test_a_mode_that_no_control_moves_is_named_in_hertz() -> None:
@@ -98,7 +98,7 @@ def test_no_controller_under_the_limit_says_what_was_tried() -> None:
     P, nmeas, ncon = random_plant(np.random.default_rng(2))
     best = hinf(P, nmeas, ncon).gamma_opt
     with pytest.raises(DesignError, match="raise gamma_max") as told:
-        hinf(P, nmeas, ncon, gamma_max=0.5 * best)
+        hinf(P, nmeas, ncon, settings=HinfSettings(gamma_max=0.5 * best))
     assert told.value.history
 
 
@@ -111,7 +111,7 @@ def test_a_singular_problem_is_made_regular_said_and_verified_without_it() -> No
     assert hinf_norm(lft(P, design.system)).upper <= design.gamma
     assert design.gamma_opt < 0.1
     with pytest.raises(DesignError, match="singular"):
-        hinf(P, 1, 1, epsilon=0.0)
+        hinf(P, 1, 1, settings=HinfSettings(epsilon=0.0))
 
 
 def test_a_zero_on_the_imaginary_axis_is_named() -> None:
@@ -129,9 +129,8 @@ def test_a_zero_on_the_imaginary_axis_is_named() -> None:
     ids=str,
 )  # fmt: skip
 def test_an_option_that_makes_no_sense_is_named(option) -> None:
-    P = random_system(np.random.default_rng(0), 3, 3, 3)
     with pytest.raises(ModelError, match=f"{next(iter(option))} is"):
-        hinf(P, 1, 1, **option)
+        HinfSettings(**option)
 
 
 def test_a_sampled_pole_at_minus_one_is_said_in_a_sentence() -> None:

@@ -5,9 +5,8 @@ import pytest
 from linear_cases import HZ16, resonance, sampled_case
 
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.sampled_design import sampled
 from linkwright.control.hinfinity.two_dof import two_dof
-from linkwright.control.linear_systems import System, delay, from_polynomials, gains, series
+from linkwright.control.linear_systems import System, delay, from_polynomials, gains, sampled, series
 from linkwright.control.loop.compensators import Compensator
 from linkwright.errors import DesignError, ShapeError
 

@@ -1,5 +1,6 @@
 """The public names of `lw.control`, each from the module that it lives in: for editors, mypy and `__init__.py`."""
 
+from linkwright.control.hinfinity.mixed_sensitivity import discretise as discretise
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity as mixed_sensitivity
 from linkwright.control.hinfinity.reduction import hankel_singular_values as hankel_singular_values
 from linkwright.control.hinfinity.reduction import reduce as reduce
@@ -9,8 +10,8 @@ from linkwright.control.hinfinity.repeated import Weighting as Weighting
 from linkwright.control.hinfinity.repeated import repeated_design as repeated_design
 from linkwright.control.hinfinity.robustness import hinf_norm as hinf_norm
 from linkwright.control.hinfinity.robustness import margins as margins
-from linkwright.control.hinfinity.sampled_design import discretise as discretise
 from linkwright.control.hinfinity.synthesis import Design as Design
+from linkwright.control.hinfinity.synthesis import HinfSettings as HinfSettings
 from linkwright.control.hinfinity.synthesis import hinf as hinf
 from linkwright.control.hinfinity.two_dof import TwoDof as TwoDof
 from linkwright.control.hinfinity.two_dof import two_dof as two_dof

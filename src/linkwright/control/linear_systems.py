@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import comb
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag, eigvals, expm, matrix_balance, schur  # type: ignore[import-untyped]  # no types
 
 from linkwright.base.arguments import positive_number, real_array
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, ShapeError
 
 Complexes = NDArray[np.complex128]
+Method = Literal["tustin", "zoh"]
 _SINGULAR = 1e14  # a condition number above it leaves no digit worth having
 
 
@@ -88,8 +91,6 @@ class System:
         answer = np.broadcast_to(self.D.astype(complex), (flat.size, *self.D.shape)).copy()
         finite = np.isfinite(flat)
         if self.order and np.any(finite):
-            from scipy.linalg import schur  # type: ignore[import-untyped]  # SciPy has no types
-
             # A triangular A: each frequency costs one back-substitution, for all of them at once.
             T, U = schur(self.A, output="complex")
             right, left = U.conj().T @ self.B, self.C @ U
@@ -261,8 +262,6 @@ def row(systems: Sequence[System]) -> System:
 
 def block_diagonal(systems: Sequence[System]) -> System:
     """Side by side, each with its own inputs and outputs."""
-    from scipy.linalg import block_diag
-
     blocks = [block_diag(*[getattr(s, name) for s in systems]) for name in "ABCD"]
     n, m, p = (sum(getattr(s, k) for s in systems) for k in ("order", "inputs", "outputs"))
     shapes = [(n, n), (n, m), (p, n), (p, m)]
@@ -314,8 +313,6 @@ def balanced(S: System) -> System:
     """The same system with its states scaled, so that A, B and C hold numbers of like size."""
     if not S.order:
         return S
-    from scipy.linalg import matrix_balance
-
     n = S.order
     M = np.zeros((n + 1, n + 1))
     M[:n, :n] = S.A
@@ -358,6 +355,27 @@ def to_sampled(S: System, dt: float, a: float = 1.0) -> System:
     return System(M @ (a * np.eye(n) + S.A), root * M @ S.B, root * S.C @ M, S.D + S.C @ M @ S.B, dt)
 
 
+def sampled(model: Any, dt: float, method: Method = "tustin", prewarp: float | None = None) -> System:
+    """A system at the period dt; one that is sampled with it already is left alone."""
+    S = system(model)
+    dt = positive_number("the sampling period dt", dt)
+    if S.dt is not None:
+        if abs(S.dt - dt) > 1e-9 * dt:
+            raise ModelError(f"a system sampled every {S.dt:g} s cannot be sampled again every {dt:g} s; resample it")
+        return S
+    if method == "tustin":
+        if prewarp is not None and not 0 < prewarp < np.pi / dt:
+            raise ModelError(f"prewarp is a frequency below {np.pi / dt:g} rad/s, half the sampling's; not {prewarp!r}")
+        return to_sampled(S, dt, 2 / dt if prewarp is None else prewarp / np.tan(prewarp * dt / 2))
+    if method == "zoh":
+        if prewarp is not None:
+            raise ModelError('prewarp belongs to method="tustin"')
+        n, m = S.order, S.inputs
+        held = expm(np.block([[S.A, S.B], [np.zeros((m, n + m))]]) * dt)
+        return System(held[:n, :n], held[:n, n:], S.C, S.D, dt)
+    raise ModelError(f'method is "tustin" or "zoh", not {method!r}')
+
+
 def delay(seconds: float, dt: float | None = None, *, order: int = 3) -> System:
     """A pure delay of so many seconds: z⁻ᵏ where dt (s) is given, else its Padé approximant of an `order`, 3.
 
@@ -375,8 +393,6 @@ def delay(seconds: float, dt: float | None = None, *, order: int = 3) -> System:
         return gains(1.0, dt)
     if dt is None:
         k = np.arange(order + 1)
-        from scipy.special import comb  # type: ignore[import-untyped]  # SciPy has no types
-
         c = np.array([comb(order, i) / np.prod(np.arange(2 * order - i + 1, 2 * order + 1)) for i in k])
         c = c * float(seconds) ** k
         return from_polynomials((c * (-1.0) ** k)[::-1], c[::-1])
@@ -390,8 +406,6 @@ def delay(seconds: float, dt: float | None = None, *, order: int = 3) -> System:
 
 def invariant_zeros(A: Any, B: Any, C: Any, D: Any) -> Complexes:
     """The finite zeros of a system with as many outputs as inputs: where [A − z, B; C, D] is singular."""
-    from scipy.linalg import eigvals
-
     pencil = np.block([[A, B], [C, D]])
     states = np.diag(np.repeat([1.0, 0.0], [len(A), len(pencil) - len(A)]))
     zeros = eigvals(pencil, states)

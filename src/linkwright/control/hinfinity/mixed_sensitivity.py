@@ -1,26 +1,30 @@
-"""Mixed-sensitivity H∞ design: weights and a plant in, a verified controller with its margins out."""
+"""Mixed-sensitivity H∞ design: weights and a plant in, a verified controller with its margins out; and what the loop
+costs once the controller is sampled.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwright.base.arguments import takes_settings
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.control.hinfinity.robustness import Margins, Norm, hinf_norm, loop_margins
-from linkwright.control.hinfinity.synthesis import Design, hinf
+from linkwright.control.hinfinity.synthesis import Design, HinfSettings, hinf
 from linkwright.control.linear_systems import (
     HasSystem,
+    Method,
     System,
     block_diagonal,
     diagonal,
     gains,
     lft,
     period,
+    sampled,
     series,
     system,
 )
@@ -41,56 +45,29 @@ class Problem:
     cost: Cost
 
     def generalised(self) -> System:
-        """P of [z; y] = P [w; u]; the loop is closed with u = −K y for the paper's cost, u = K y for the standard."""
+        """P of [z; y] = P [w; u]; the loop is closed with u = K y."""
         return _paper(self) if self.cost == "paper" else _standard(self)
 
     def loop(self, K: System) -> System:
         """From w to z, the cost, with K in place."""
-        return lft(self.generalised(), -K if self.cost == "paper" else K)
+        return lft(self.generalised(), K)
 
-    def with_plant(self, G: Any) -> Problem:
-        """The same weights on another plant."""
-        return Problem(system(G, "G"), self.W_T, self.W_S, self.W_U, self.F, self.cost)
+    def sampled(self, dt: float) -> Problem:
+        """The plant with a zero-order hold at the period dt (s), weights and filter by Tustin's rule."""
+        W_T, W_S, W_U = (None if weight is None else sampled(weight, dt) for weight in (self.W_T, self.W_S, self.W_U))
+        return Problem(sampled(self.G, dt, "zoh"), W_T, W_S, W_U, sampled(self.F, dt), self.cost)
 
 
 @dataclass(frozen=True)
-class MixedSensitivity(HasSystem):
+class MixedSensitivity(Design):
     """A mixed-sensitivity design. `K` closes the loop with negative feedback: u = −K F y, or u = K F (r − y).
 
-    `gamma_opt`, `gamma`, `norm` and `history` are those of `design`. `baseline` is the cost of doing nothing, K = 0:
-    None where the plant is not stable by itself.
+    `problem` has the plant and its weights, `baseline` is the cost of doing nothing, K = 0: None where the plant is not
+    stable by itself. All else is that of a `Design`.
     """
 
-    system: System
-    problem: Problem
-    design: Design
-    baseline: float | None
-    warnings: tuple[str, ...] = field(default=())
-
-    @property
-    def gamma_opt(self) -> float:
-        """The smallest γ that was measured to be reached."""
-        return self.design.gamma_opt
-
-    @property
-    def gamma(self) -> float:
-        """The γ that K was designed at: backed off from γ_opt."""
-        return self.design.gamma
-
-    @property
-    def norm(self) -> Norm:
-        """The verified norm of the cost with K, from both sides."""
-        return self.design.norm
-
-    @property
-    def stable(self) -> bool:
-        """Whether the closed loop is stable."""
-        return self.design.stable
-
-    @property
-    def poles(self) -> NDArray[np.complex128]:
-        """The closed loop's poles with the weights', in s (1/s) or in z."""
-        return self.design.poles
+    problem: Problem = field(kw_only=True)
+    baseline: float | None = field(kw_only=True)
 
     @cached_property
     def margins(self) -> Margins:
@@ -99,14 +76,15 @@ class MixedSensitivity(HasSystem):
 
     def cost(self, G: Any = None, K: Any = None) -> Norm:
         """The norm of the stacked cost with another plant, another controller, or both; infinite where unstable."""
-        problem = self.problem if G is None else self.problem.with_plant(G)
+        problem = self.problem if G is None else replace(self.problem, G=system(G, "G"))
         return hinf_norm(problem.loop(self.system if K is None else system(K, "K")))
 
     def __str__(self) -> str:
         base = "unstable" if self.baseline is None else f"{self.baseline:.6g}"
-        return f"{self.design}\n  without control (K = 0): {base}\n  {self.margins}"
+        return f"{super().__str__()}\n  without control (K = 0): {base}\n  {self.margins}"
 
 
+@takes_settings(settings=HinfSettings)
 def mixed_sensitivity(
     G: Any,
     W_T: Any = None,
@@ -116,32 +94,41 @@ def mixed_sensitivity(
     filter: Any = None,
     cost: Cost = "paper",
     dt: float | None = None,
-    tolerance: float = 1e-4,
-    back_off: float = 0.05,
-    gamma_max: float = 1e6,
-    epsilon: float | None = None,
+    settings: HinfSettings | None = None,
 ) -> MixedSensitivity:
     """The controller that minimises a stacked cost of weighted loop functions of the plant G.
 
-    cost "paper": ‖[W_T K(I+GK)⁻¹G; W_S G(I+KG)⁻¹]‖∞ (Nakamura, Yamane, Okada, Komine): W_T bounds the plant's
-    multiplicative error, W_S weighs what a disturbance at the plant's input leaves at its output; u = −K y.
-    cost "standard": ‖[W_S S; W_U K S; W_T T]‖∞ with S = (I+GK)⁻¹, T = GKS; any of the three may be left out.
-    filter: a low-pass F between the plant's output and K; it is part of the loop, and K is returned without it.
-    G and the weights are continuous or all sampled with one period; numbers and (num, den) take dt.
-    See `hinf` for tolerance, back_off, gamma_max and epsilon.
+    - `G`: the plant. `W_T`, `W_S`, `W_U`: stable weights, of one signal or of all; None where there is none.
+    - `filter`: a low-pass F between the plant's output and K; it is part of the loop, and K is returned without it.
+    - `cost`: "paper" or "standard".
+      - "paper": ‖[W_T K(I+GK)⁻¹G; W_S G(I+KG)⁻¹]‖∞ (Nakamura, Yamane, Okada, Komine): W_T bounds the plant's
+        multiplicative error, W_S weighs what a disturbance at the plant's input leaves at its output; u = −K y.
+      - "standard": ‖[W_S S; W_U K S; W_T T]‖∞ with S = (I+GK)⁻¹, T = GKS; any of the three may be left out.
+    - `dt`: the sampling period (s) of numbers and of (num, den); None for continuous ones. G and the weights are
+      continuous or all sampled with one period.
+    - `settings`: the `HinfSettings` of the search for γ.
+
+    >>> import linkwright as lw
+    >>> design = lw.control.mixed_sensitivity(([1.0], [1.0, 1.0]), W_S=([1.0], [1.0, 0.1]), W_U=0.5, cost="standard")
+    >>> design.norm.upper <= design.gamma
+    True
+
+    Returns a `Design` that has `margins`, `baseline` (the cost with K = 0) and `cost(G, K)` too. Raises `ModelError`
+    and `ShapeError` for systems that cannot be connected, `DesignError` for weights that are not stable, and where
+    `hinf` raises it.
     """
     problem = _problem(G, W_T, W_S, W_U, filter, cost, dt)
     ny, nu = problem.F.outputs, problem.G.inputs
     P = problem.generalised()
-    design = hinf(P, ny, nu, tolerance=tolerance, back_off=back_off, gamma_max=gamma_max, epsilon=epsilon)
-    K = -design.system if cost == "paper" else design.system
+    design = hinf(P, ny, nu, settings=settings)
     nothing = hinf_norm(problem.loop(gains(np.zeros((nu, ny)), P.dt)))
     baseline = float(nothing.upper) if np.isfinite(nothing.upper) else None
     notes = list(design.warnings)
     if cost == "paper" and baseline is not None and design.norm.upper > 0.98 * baseline:
         text = f"the controller gains little over none: {design.norm.upper:.4g} against {baseline:.4g} with K = 0"
         notes.append(f"{text}; lower W_T, or raise W_S where the plant is to be improved")
-    return MixedSensitivity(K, problem, design, baseline, tuple(notes))
+    parts = {**vars(design), "warnings": tuple(notes)}
+    return MixedSensitivity(**parts, problem=problem, baseline=baseline)
 
 
 def _problem(G: Any, W_T: Any, W_S: Any, W_U: Any, F: Any, cost: Cost, dt: float | None) -> Problem:
@@ -175,11 +162,11 @@ def _problem(G: Any, W_T: Any, W_S: Any, W_U: Any, F: Any, cost: Cost, dt: float
 
 
 def _paper(p: Problem) -> System:
-    """[W_T u; W_S G (w+u); F G (w+u)], the states of G held once."""
+    """[W_T u; W_S G (w+u); −F G (w+u)], the states of G held once."""
     nu, ny = p.G.inputs, p.G.outputs
     control, zero = np.hstack([np.zeros((nu, nu)), np.eye(nu)]), np.zeros((ny, 2 * nu))
     both = np.hstack([np.eye(nu), np.eye(nu)])
-    return _behind(p.G, both, [(p.W_T, control, 0.0), (p.W_S, zero, 1.0), (p.F, zero, 1.0)])
+    return _behind(p.G, both, [(p.W_T, control, 0.0), (p.W_S, zero, 1.0), (p.F, zero, -1.0)])
 
 
 def _standard(p: Problem) -> System:
@@ -205,3 +192,47 @@ def _behind(G: System, external: Floats, blocks: Sequence[tuple[System | None, F
     D = np.vstack([enters + factor * G.D @ external for _, enters, factor in wired])
     front = System(G.A, G.B @ external, C, D, G.dt)
     return series(block_diagonal([block for block, _, _ in wired]), front)
+
+
+@dataclass(frozen=True)
+class Sampled(HasSystem):
+    """A sampled controller; with a design: the cost of the sampled loop, and that of the continuous one."""
+
+    system: System
+    norm: Norm | None = None
+    continuous: Norm | None = None
+
+    def __repr__(self) -> str:
+        text = f"Sampled: {self.system.order} states, every {self.system.dt:g} s"
+        if self.norm is not None:
+            text += f", cost {self.norm.upper:.4g}"
+        if self.continuous is not None:
+            text += f" ({self.continuous.upper:.4g} before it was sampled)"
+        return text
+
+
+def discretise(
+    K: Any, dt: float, *, method: Method = "tustin", prewarp: float | None = None, loop: MixedSensitivity | None = None
+) -> Sampled:
+    """A continuous controller `K` at the period `dt` (s), as a `Sampled` with its `system` and python-control's `K`.
+
+    - `method`: "tustin" (the default), exact at `prewarp` (rad/s, None), or "zoh", a zero-order hold.
+    - `loop`: the design that K came from, None. Its plant is then sampled with a hold, its filter and weights by
+      Tustin's rule, and the cost is measured again as `norm`.
+
+    >>> import linkwright as lw
+    >>> lw.control.discretise(([1.0], [1.0, 1.0]), 0.1).system.poles().real.round(6).tolist()
+    [0.904762]
+
+    Raises `ModelError` for a period, method or prewarp that cannot be used, `DesignError` where sampling makes the loop
+    unstable.
+    """
+    controller = sampled(system(K, "K"), dt, method, prewarp)
+    if loop is None:
+        return Sampled(controller)
+    closed = loop.problem.sampled(dt).loop(controller)
+    if not closed.stable():
+        worst = float(np.abs(closed.poles()).max())
+        text = f"sampled every {dt:g} s the loop is unstable (a pole of modulus {worst:.4g})"
+        raise DesignError(f"{text}: sample faster, or design with the sampled plant from the start")
+    return Sampled(controller, hinf_norm(closed), loop.cost() if loop.problem.G.dt is None else None)

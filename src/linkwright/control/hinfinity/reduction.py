@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import schur, solve_continuous_lyapunov, solve_sylvester  # type: ignore[import-untyped]  # no types
 
 from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.robustness import Norm, hinf_norm
@@ -74,7 +75,7 @@ def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: A
         raise ModelError(f"{text}: order {order} is too low, at least {unstable.order} are needed")
     values, *plain = _balancing(stable, stable, stable.order)
     design = None if loop is None else _plant(loop)
-    ways = [plain] if design is None else [*_weighted(full, stable, *design), plain]
+    ways = [plain] if design is None else [*_weighted(full, stable, design), plain]
 
     def of_order(n: int, way: list[Floats]) -> System:
         # The bilinear map keeps Gramians, so the truncation of its image is the image of the truncation.
@@ -82,7 +83,7 @@ def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: A
         return parallel([small if full.dt is None else to_sampled(small, full.dt), unstable])
 
     def close(controller: System) -> System:
-        return loop(controller) if design is None else lft(design[0], controller if design[1] > 0 else -controller)
+        return loop(controller) if design is None else lft(design, controller)
 
     if loop is None:
         assert order is not None
@@ -100,23 +101,20 @@ def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: A
     return Reduced(full, values, unstable.order, hinf_norm(close(full)), tried)
 
 
-def _plant(loop: Any) -> tuple[System, float] | None:
-    """The generalised plant of a design, and the sign of a controller in its loop; None where `loop` is a function."""
-    if hasattr(loop, "problem"):
-        return loop.problem.generalised(), -1.0 if loop.problem.cost == "paper" else 1.0
-    if hasattr(loop, "plant"):
-        return loop.plant, 1.0
-    if not callable(loop):
+def _plant(loop: Any) -> System | None:
+    """The generalised plant of a design; None where `loop` is a function."""
+    plant: System | None = getattr(loop, "plant", None)
+    if plant is None and not callable(loop):
         raise ModelError(f"loop= is a design, or a function of a controller, not {type(loop).__name__}")
-    return None
+    return plant
 
 
-def _weighted(full: System, stable: System, P: System, sign: float) -> list[list[Floats]]:
+def _weighted(full: System, stable: System, P: System) -> list[list[Floats]]:
     """Balancing as the loop sees the controller (Enns): what w brings to y, and what an error of u does to z."""
     nu, ny = full.outputs, full.inputs
     m1, p1 = P.inputs - nu, P.outputs - ny
     wide = P.select([*range(P.outputs), *range(p1, P.outputs)], [*range(P.inputs), *range(m1, P.inputs)])
-    closed = lft(wide, System(full.A, full.B, sign * full.C, sign * full.D, full.dt))
+    closed = lft(wide, full)
     if not stable.order or not closed.stable():
         return []
     closed = to_continuous(closed)
@@ -127,8 +125,6 @@ def _weighted(full: System, stable: System, P: System, sign: float) -> list[list
 
 def split(S: System) -> tuple[System, System]:
     """The strictly stable part (with D) and the other one, which add up to S."""
-    from scipy.linalg import schur, solve_sylvester  # type: ignore[import-untyped]  # SciPy has no types
-
     if not S.order:
         return S, System(S.A, S.B, S.C, np.zeros_like(S.D), S.dt)
     inside = (lambda re, im: re < 0) if S.dt is None else (lambda re, im: np.hypot(re, im) < 1 - 1e-10)
@@ -152,8 +148,6 @@ def _balancing(before: System, after: System, n: int) -> tuple[Floats, Floats, F
 
     They are those of n states that are the last of `before`, up to which inputs reach, and the first of `after`.
     """
-    from scipy.linalg import solve_continuous_lyapunov
-
     if not n:
         return np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0))
     R = _root(solve_continuous_lyapunov(before.A, -before.B @ before.B.T)[-n:, -n:])

@@ -16,14 +16,13 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.mixed_sensitivity import MixedSensitivity, mixed_sensitivity
 from linkwright.control.hinfinity.reduction import reduce
-from linkwright.control.hinfinity.sampled_design import sampled
 from linkwright.control.hinfinity.two_dof import TwoDof, two_dof
 from linkwright.control.hinfinity.weights import magnitude_from_above
 from linkwright.control.identification.identify import identify
 from linkwright.control.identification.models import Model
 from linkwright.control.identification.records import Record
 from linkwright.control.identification.spectra import Spectrum, multiplicative_error, spectrum
-from linkwright.control.linear_systems import from_polynomials, system
+from linkwright.control.linear_systems import from_polynomials, sampled, system
 from linkwright.errors import DesignError, LinkwrightError, LinkwrightWarning, ModelError, UnstableModelError
 
 Experiment = Callable[[TwoDof | None], Record]

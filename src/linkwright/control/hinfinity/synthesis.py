@@ -7,17 +7,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.linalg import schur, solve_continuous_are, solve_continuous_lyapunov  # type: ignore[import-untyped]  # no types
 
+from linkwright.base.arguments import takes_settings
 from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.regularity import checked, jomega_zeros, regularised, singular_parts
 from linkwright.control.hinfinity.robustness import Norm, hinf_norm
-from linkwright.control.linear_systems import HasSystem, System, balanced, lft, system, to_continuous, to_sampled
+from linkwright.control.linear_systems import (
+    Complexes,
+    HasSystem,
+    System,
+    balanced,
+    lft,
+    system,
+    to_continuous,
+    to_sampled,
+)
 from linkwright.errors import DesignError, LinkwrightWarning, ModelError
 
 
 @dataclass(frozen=True)
-class Plant:
+class NormalForm:
     """A continuous generalised plant with D12 = [0; I], D21 = [0 I], D22 = 0, and the way back to its own signals."""
 
     A: Floats
@@ -41,7 +51,7 @@ class Plant:
         return max((float(np.linalg.norm(M, 2)) if M.size else 0.0) for M in (rows, columns))
 
 
-def normalised(P: System, nmeas: int, ncon: int) -> Plant:
+def normalised(P: System, nmeas: int, ncon: int) -> NormalForm:
     """The plant in normal form: unitary in w and z, so that the norm stays; scaled in u and y; time in its own unit."""
     rates = np.abs(P.poles())
     rates = rates[rates > 1e-12 * max(rates.max(initial=0.0), 1e-300)]
@@ -56,12 +66,12 @@ def normalised(P: System, nmeas: int, ncon: int) -> Plant:
     X, t, Yt = np.linalg.svd(D21)
     spin = np.roll(Yt.T, -nmeas, axis=1)
     scale_y = X.T / t[:, None]
-    return Plant(
+    return NormalForm(
         P.A, B1 @ spin, B2 @ scale_u, turn.T @ C1, scale_y @ C2, turn.T @ D11 @ spin, scale_u, scale_y, D22, rate
     )
 
 
-def central(plant: Plant, gamma: float) -> System | None:
+def central(plant: NormalForm, gamma: float) -> System | None:
     """The central controller u = K y at γ, or None where the Riccati equations have no stabilising solution.
 
     That X, Y ≥ 0 and ρ(XY) < γ² is left to the caller to see: these decide whether K stabilises, and where X or Y is
@@ -142,8 +152,6 @@ def _without_feedthrough(K: System, D22: Floats) -> System | None:
 
 def _riccati(A: Any, B: Any, C: Any, D: Any, R: Any) -> Any:
     """The stabilising solution X of AᵀX + XA + CᵀC − (XB + CᵀD) R⁻¹ (BᵀX + DᵀC) = 0, R indefinite; or None."""
-    from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov  # type: ignore[import-untyped]  # SciPy has no types
-
     if not A.shape[0]:
         return np.zeros((0, 0))
     double = [M.astype(float) for M in (A, B, C.T @ C, R, C.T @ D)]
@@ -172,8 +180,6 @@ def _riccati(A: Any, B: Any, C: Any, D: Any, R: Any) -> Any:
 
 def _by_hamiltonian(A: Floats, B: Floats, C: Floats, D: Floats, inverse: Floats) -> Any:
     """The same from the stable invariant subspace of the Hamiltonian matrix."""
-    from scipy.linalg import schur
-
     n = A.shape[0]
     A = A - B @ inverse @ D.T @ C
     Q = C.T @ C - C.T @ D @ inverse @ D.T @ C
@@ -184,7 +190,6 @@ def _by_hamiltonian(A: Floats, B: Floats, C: Floats, D: Floats, inverse: Floats)
     return _wide((X + X.T) / 2)
 
 
-Complexes = NDArray[np.complex128]
 _ABOVE = "the measured norm is above γ"
 _SURE = 1e-6  # by so much, relatively, may a measured norm exceed the γ it was designed for
 _EPSILONS = (1e-3, 1e-5)  # relative sizes of what makes a singular problem regular; the best verified one is kept
@@ -242,35 +247,59 @@ class Design(HasSystem):
         return "\n".join([text, *(f"  note: {w}" for w in self.warnings)])
 
 
-def hinf(
-    P: Any,
-    nmeas: int,
-    ncon: int,
-    *,
-    tolerance: float = 1e-4,
-    back_off: float = 0.05,
-    gamma_max: float = 1e6,
-    epsilon: float | None = None,
-) -> Design:
-    """The H∞ controller u = K y of a generalised plant [z; y] = P [w; u], continuous or sampled.
+@dataclass(frozen=True, kw_only=True)
+class HinfSettings:
+    """Settings of the search for γ in `hinf` and `mixed_sensitivity`: `settings=lw.control.HinfSettings(back_off=0.1)`.
 
-    nmeas and ncon count the measured outputs y and the controls u: P's last outputs and inputs. γ is bisected to a
-    relative tolerance; a γ is accepted only if the closed loop with the plant as given is stable and its measured norm
-    is not above γ. K is designed at (1 + back_off) γ_opt. A singular problem (D12 or D21 without full rank, zeros on
-    the imaginary axis or the unit circle) is made regular by ε times a fictitious noise and control cost, relative to
-    the plant's own sizes; the norm is still that of the plant as given. epsilon chooses ε; 0 forbids it.
+    - `tolerance`: the relative width to which γ is bisected; 1e-4.
+    - `back_off`: K is designed at (1 + back_off) γ_opt, where it is well conditioned; 0.05.
+    - `gamma_max`: the largest γ that is tried; 1e6.
+    - `epsilon`: by how much a singular problem is made regular, relative to the plant's own sizes; None tries several
+      and takes the best verified one, 0 forbids it.
 
-    Raises DesignError where P cannot be stabilised from u or detected from y (it names the modes in Hz), or where no K
-    brings the norm under gamma_max.
+    >>> import linkwright as lw
+    >>> lw.control.HinfSettings(tolerance=1e-6).back_off
+    0.05
+
+    Numbers that are not finite or out of these ranges raise `ModelError`.
     """
-    for name, value, good, what in (
-        ("tolerance", tolerance, 0 < tolerance < 1, "a number between 0 and 1"),
-        ("back_off", back_off, 0 <= back_off < np.inf, "a number that is not negative"),
-        ("gamma_max", gamma_max, 0 < gamma_max < np.inf, "a positive number"),
-        ("epsilon", epsilon, epsilon is None or 0 <= epsilon < np.inf, "None or a number that is not negative"),
-    ):
-        if not good:
-            raise ModelError(f"{name} is {what}, not {value!r}")
+
+    tolerance: float = 1e-4
+    back_off: float = 0.05
+    gamma_max: float = 1e6
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, good, what in (
+            ("tolerance", 0 < self.tolerance < 1, "a number between 0 and 1"),
+            ("back_off", 0 <= self.back_off < np.inf, "a number that is not negative"),
+            ("gamma_max", 0 < self.gamma_max < np.inf, "a positive number"),
+            ("epsilon", self.epsilon is None or 0 <= self.epsilon < np.inf, "None or a number that is not negative"),
+        ):
+            if not good:
+                raise ModelError(f"{name} is {what}, not {getattr(self, name)!r}")
+
+
+@takes_settings(settings=HinfSettings)
+def hinf(P: Any, nmeas: int, ncon: int, *, settings: HinfSettings | None = None) -> Design:
+    """The H∞ controller u = K y of a generalised plant [z; y] = P [w; u], continuous or sampled, as a `Design`.
+
+    `nmeas` and `ncon` count the measured outputs y and the controls u: P's last outputs and inputs. γ is bisected; a γ
+    is accepted only if the closed loop with the plant as given is stable and its measured norm is not above γ. A
+    singular problem (D12 or D21 without full rank, zeros on the imaginary axis or the unit circle) is made regular by ε
+    times a fictitious noise and control cost, relative to the plant's own sizes; the norm is still that of the plant as
+    given. `settings` are `HinfSettings`.
+
+    >>> import linkwright as lw
+    >>> P = ([[-1.0]], [[1.0, 0.0, 1.0]], [[1.0], [0.0], [1.0]], [[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]])
+    >>> lw.control.hinf(P, 1, 1).stable
+    True
+
+    Raises `DesignError` where P cannot be stabilised from u or detected from y (it names the modes in Hz), or where no
+    K brings the norm under gamma_max; `ShapeError` where P has not so many outputs and inputs.
+    """
+    s = HinfSettings() if settings is None else settings
+    tolerance, back_off, gamma_max, epsilon = s.tolerance, s.back_off, s.gamma_max, s.epsilon
     original = system(P, "the generalised plant")
     checked(original, nmeas, ncon)
     # The bilinear map makes a sampled problem continuous and keeps its norm.
@@ -280,7 +309,7 @@ def hinf(
         raise DesignError(f"the problem is singular: {'; '.join(notes)}; let epsilon make it regular (leave it out)")
     tried = [0.0] if not notes else [float(epsilon)] if epsilon else list(_EPSILONS)
     history: list[Trial] = []
-    best: tuple[float, System, Plant, float] | None = None
+    best: tuple[float, System, NormalForm, float] | None = None
     for size in tried:
         shaped, ny, nu = regularised(flat, nmeas, ncon, size)
         search = _Search(original, normalised(shaped, ny, nu), history)
@@ -323,7 +352,7 @@ def _backed_off(search: _Search, gamma_opt: float, optimal: System, back_off: fl
 class _Search:
     """The bisection over γ for one regular plant, verified on the plant as given."""
 
-    def __init__(self, original: System, plant: Plant, history: list[Trial]) -> None:
+    def __init__(self, original: System, plant: NormalForm, history: list[Trial]) -> None:
         self.original, self.plant, self.history = original, plant, history
         self.best: tuple[float, System] | None = None
 

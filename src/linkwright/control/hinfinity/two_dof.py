@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.control.hinfinity.robustness import Margins, loop_margins
-from linkwright.control.hinfinity.sampled_design import sampled
 from linkwright.control.linear_systems import (
+    Complexes,
     System,
     delay,
     from_polynomials,
@@ -19,13 +18,12 @@ from linkwright.control.linear_systems import (
     invariant_zeros,
     parallel,
     row,
+    sampled,
     series,
     system,
 )
 from linkwright.control.loop.compensators import Compensator
 from linkwright.errors import DesignError, ModelError, ShapeError
-
-Complexes = NDArray[np.complex128]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
-from linkwright.control.linear_systems import System, from_polynomials, to_continuous, to_sampled
+from linkwright.control.linear_systems import System, from_polynomials, sampled, to_continuous, to_sampled
 from linkwright.errors import DesignError, ModelError, ShapeError
 
 
@@ -81,8 +81,6 @@ def _performance(
     if w is None:
         if dt is None:
             return first_order(bandwidth, low, high)
-        from linkwright.control.hinfinity.sampled_design import sampled
-
         return sampled(first_order(bandwidth, low, high), dt, "tustin", bandwidth)
     points, size = real_array("w", w), real_array("spectrum", spectrum)
     if points.shape != size.shape or not np.any(size > 0):
