@@ -22,11 +22,11 @@ from table import cpu, replace_section
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "control"))
 
-from linear_cases import paper_case, sampled_case
+from linear_cases import grid_norm, paper_case, sampled_case
 from published_designs import PUBLISHED, disturbance_process
 
 from linkwright.control.hinfinity.mixed_sensitivity import mixed_sensitivity
-from linkwright.control.hinfinity.robustness import grid_norm, hinf_norm
+from linkwright.control.hinfinity.robustness import hinf_norm
 from linkwright.control.hinfinity.synthesis import hinf
 from linkwright.control.linear_systems import System, from_polynomials, lft, series
 from linkwright.errors import LinkwrightWarning
@@ -103,7 +103,7 @@ def measured(name: str, published: str, make, noise: float = 0.0, sampled: bool 
     loop = lft(design.plant, K)
     assert loop.stable()
     claim, reached = ("continuous only", "–") if sampled else peer(design.plant, K.inputs, K.outputs, noise)
-    return Row(name, published, design.gamma_opt, design.norm.upper, grid_norm(loop)[0], seconds, claim, reached)
+    return Row(name, published, design.gamma_opt, design.norm.upper, grid_norm(loop), seconds, claim, reached)
 
 
 def rows() -> list[Row]:

@@ -46,3 +46,15 @@ def random_system(rng: np.random.Generator, n: int, m: int, p: int, dt: float | 
         A *= (1 - 10 ** rng.uniform(-4, -0.3)) / np.abs(np.linalg.eigvals(A)).max()
     D = rng.normal(size=(p, m)) * rng.integers(0, 2)
     return System(A, rng.normal(size=(n, m)), rng.normal(size=(p, n)), D, dt)
+
+
+def grid_norm(S: System, points: int = 20000) -> float:
+    """The largest singular value on a dense grid of frequencies, refined about every pole, and at both ends."""
+    poles = S.poles() if S.dt is None else np.log(np.where(S.poles() == 0.0, 1e-300, S.poles())) / S.dt
+    rates = np.abs(poles[poles != 0.0]) if np.any(poles != 0.0) else np.ones(1)
+    spread = np.concatenate([-np.geomspace(1e-3, 30.0, 20), [0.0], np.geomspace(1e-3, 30.0, 20)])
+    near = np.abs(np.abs(poles.imag)[:, None] + np.abs(poles.real)[:, None] * spread).ravel()
+    w = np.concatenate([near, np.geomspace(1e-3 * rates.min(), 1e3 * rates.max(), points), [0.0]])
+    ends = S.evaluate([np.inf if S.dt is None else -1.0])
+    w = w if S.dt is None else w[w <= np.pi / S.dt]
+    return float(np.linalg.svd(np.concatenate([S.at(w), ends]), compute_uv=False).max())

@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import cont2discrete, lfilter
 
 from linkwright import control
-from linkwright.control.hinfinity.repeated import Weighting, repeated_design
+from linkwright.control.hinfinity.repeated import RoundSettings, Weighting, repeated_design
 from linkwright.control.linear_systems import system
 from linkwright.errors import ExcitationError, ModelError, UnstableModelError
 
@@ -147,9 +147,8 @@ def test_no_wanted_response_is_an_error():
 
 def test_the_best_judged_round_is_the_result():
     said = iter([0.2, 0.5])
-    made = repeated_design(
-        experiment, WANTED, FILTER, dt=DT, orders=(2, 2, 1, 1, 1), tolerance=0.0, judge=lambda _: next(said)
-    )
+    settings = RoundSettings(tolerance=0.0, judge=lambda _: next(said))
+    made = repeated_design(experiment, WANTED, FILTER, dt=DT, orders=(2, 2, 1, 1, 1), settings=settings)
     assert [one.score for one in made.rounds] == [0.2, 0.5]
     assert made.best is made.rounds[0]
     assert made.compensator is made.rounds[0].compensator

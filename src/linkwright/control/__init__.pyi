@@ -6,6 +6,7 @@ from linkwright.control.hinfinity.reduction import hankel_singular_values as han
 from linkwright.control.hinfinity.reduction import reduce as reduce
 from linkwright.control.hinfinity.repeated import Repeated as Repeated
 from linkwright.control.hinfinity.repeated import Round as Round
+from linkwright.control.hinfinity.repeated import RoundSettings as RoundSettings
 from linkwright.control.hinfinity.repeated import Weighting as Weighting
 from linkwright.control.hinfinity.repeated import repeated_design as repeated_design
 from linkwright.control.hinfinity.robustness import hinf_norm as hinf_norm

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arguments import takes_settings
 from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.mixed_sensitivity import MixedSensitivity, mixed_sensitivity
 from linkwright.control.hinfinity.reduction import reduce
@@ -119,6 +120,32 @@ class Repeated:
         return "\n".join([*map(str, self.rounds), *self.refused, self.ended, best])
 
 
+@dataclass(frozen=True, kw_only=True)
+class RoundSettings:
+    """Settings of `repeated_design` beyond its main arguments: `settings=lw.control.RoundSettings(keep=0.1)`.
+
+    - `weighting`: the `Weighting` by which W_T and W_S come from a round's record.
+    - `keep`: K is reduced as long as the cost grows by no more than this part; 0.05.
+    - `tolerance`: the repetition ends when γ changes by less than this part; 0.02.
+    - `judge`: a function of a compensator that measures it on the machine itself, less being better; none. The costs of
+      two rounds cannot be compared, as each has the weights of its own record.
+    - `progress`: a function that is called with a sentence when a round begins; none.
+
+    >>> import linkwright as lw
+    >>> lw.control.RoundSettings(keep=0.1).tolerance
+    0.02
+
+    The numbers are used as they are given.
+    """
+
+    weighting: Weighting = field(default_factory=Weighting)
+    keep: float = 0.05
+    tolerance: float = 0.02
+    judge: Callable[[TwoDof], float] | None = None
+    progress: Callable[[str], None] | None = None
+
+
+@takes_settings(settings=RoundSettings)
 def repeated_design(
     experiment: Experiment,
     G_D: Any,
@@ -128,45 +155,56 @@ def repeated_design(
     effort: float | None = None,
     rounds: int = 2,
     orders: Any = (4, 5, 2, 2, 1),
-    weighting: Weighting | None = None,
-    keep: float = 0.05,
-    tolerance: float = 0.02,
-    judge: Callable[[TwoDof], float] | None = None,
-    progress: Callable[[str], None] | None = None,
+    settings: RoundSettings | None = None,
 ) -> Repeated:
-    """Identify → design → insert → repeat, until γ changes by less than `tolerance` or the rounds are over.
+    """Identify → design → insert → repeat, until γ changes little or the rounds are over; as a `Repeated`.
 
-    `G_D` is the wanted response, or several: the first is taken whose compensator answers a unit step of the reference
-    with no more than `effort` at its peak (where none does, the last, with a note). `F` is the sensor's low-pass,
-    `orders` are those of the Box–Jenkins model (None: selected).
-    K is reduced as far as the cost allows (`keep`). `judge` may measure a compensator on the machine itself, less being
-    better: the costs of two rounds cannot be compared, as each has the weights of its own record. A round whose model
-    is unstable or has no stabilising K ends the repetition with what the rounds before gave; in the first round that
-    is an error.
+    - `experiment`: a function of the compensator in the loop (None at first) that gives the `Record` of an experiment
+      with it, sampled every `dt` (s).
+    - `G_D`: the wanted response, or several: the first is taken whose compensator answers a unit step of the reference
+      with no more than `effort` at its peak (where none does, the last, with a note). `effort` is None for no limit.
+    - `F`: the sensor's low-pass.
+    - `rounds`: how many rounds at most; 2.
+    - `orders`: (nb, nf, nc, nd, nk) of the Box–Jenkins model; (4, 5, 2, 2, 1), and None selects them.
+    - `settings`: `RoundSettings`.
+
+    >>> import linkwright as lw
+    >>> u = lw.control.m_sequence(10)
+    >>> plant = lw.control.Model([0.1], [1.0, -0.9], dt=0.01)
+    >>> record = lw.control.Record(u, plant.simulate(u, noise=0.01 * lw.control.m_sequence(10, seed=77)), 0.01)
+    >>> wanted, low_pass = ([20.0], [1.0, 20.0]), ([30.0], [1.0, 30.0])
+    >>> design = lw.control.repeated_design(
+    ...     lambda compensator: record, wanted, low_pass, dt=0.01, rounds=1, orders=(1, 1, 1, 1, 1)
+    ... )
+    >>> design.compensator.margins.stable
+    True
+
+    A round whose model is unstable or has no stabilising K ends the repetition with what the rounds before gave; in the
+    first round it raises `UnstableModelError` or `DesignError`. Arguments that cannot be used raise `ModelError`.
     """
     if rounds < 1:
         raise ModelError(f"rounds must be a whole number from 1 on, not {rounds!r}")
-    chosen = Weighting() if weighting is None else weighting
+    s = RoundSettings() if settings is None else settings
     wanted = [G_D] if _is_one(G_D) else list(G_D)
     if not wanted:
         raise ModelError("G_D holds no wanted response: give one, or several to choose from")
     done: list[Round] = []
     for number in range(1, rounds + 1):
-        if progress is not None:
-            progress(f"round {number}: experiment and identification")
+        if s.progress is not None:
+            s.progress(f"round {number}: experiment and identification")
         record = experiment(done[-1].compensator if done else None)
         try:
-            one = _round(number, record, wanted, F, dt, effort, orders, chosen, keep)
+            one = _round(number, record, wanted, F, dt, effort, orders, s)
         except (DesignError, UnstableModelError) as error:
             if not done:
                 raise
             why = f"round {number} gave no compensator: {error}"
             return Repeated(tuple(done), f"kept the compensator of round {number - 1}", (why,))
-        done.append(one if judge is None else replace(one, score=float(judge(one.compensator))))
+        done.append(one if s.judge is None else replace(one, score=float(s.judge(one.compensator))))
         if len(done) > 1:
             before, now = done[-2].design.gamma_opt, one.design.gamma_opt
-            if abs(now - before) <= tolerance * before:
-                return Repeated(tuple(done), f"γ changed by less than {tolerance:.0%}: ended after round {number}")
+            if abs(now - before) <= s.tolerance * before:
+                return Repeated(tuple(done), f"γ changed by less than {s.tolerance:.0%}: ended after round {number}")
     return Repeated(tuple(done), f"ended after {rounds} round{'s' if rounds > 1 else ''}, as asked")
 
 
@@ -178,18 +216,17 @@ def _round(
     dt: float,
     effort: float | None,
     orders: Sequence[int] | None,
-    how: Weighting,
-    keep: float,
+    settings: RoundSettings,
 ) -> Round:
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", LinkwrightWarning)
         model = identify(record, "box-jenkins", orders, stable="refuse")
         measured = spectrum(record)
-        W_T, W_S = how.robustness(measured, model), how.performance(dt)
+        W_T, W_S = settings.weighting.robustness(measured, model), settings.weighting.performance(dt)
         plant, low_pass = system(model.to_control()), sampled(system(F, "F"), dt)
         design = mixed_sensitivity(plant, W_T, W_S, filter=low_pass)
-        small = reduce(design.system, keep_norm=keep, loop=design)
+        small = reduce(design.system, keep_norm=settings.keep, loop=design)
         for which in range(len(wanted)):
             both = two_dof(plant, small.system, wanted[which], low_pass, dt=dt)
             peak = _peak(both)

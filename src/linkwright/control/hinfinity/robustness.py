@@ -113,16 +113,6 @@ def _noise(C: System, response: Callable[[Floats], Any], w: Floats, peak: float)
     return 2 * float(np.max(np.abs(one - other)[near], initial=0.0)) / peak
 
 
-def grid_norm(model: Any, points: int = 20000) -> tuple[float, float]:
-    """The largest singular value on a dense grid, refined about every pole's frequency; and where (rad/s)."""
-    S = system(model)
-    C = to_continuous(S)
-    w = _about_poles(C, 1e3, points, 41)
-    value, where = _largest(_response(S), w)
-    top = float(_sigma(C.D[None])[0])
-    return (value, float(unmapped(where, S.dt))) if value >= top else (top, float(unmapped(np.inf, S.dt)))
-
-
 def _worst_pole(S: System) -> float:
     poles = S.poles()
     worst = poles[np.argmax(poles.real if S.dt is None else np.abs(poles))]

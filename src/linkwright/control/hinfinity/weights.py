@@ -52,7 +52,22 @@ def performance_weight(
     the gain low at its largest and cut off above the bandwidth: errors are small where the reference has content.
     Returns python-control's `StateSpace`.
     """
-    return _performance(bandwidth, low, high, w, spectrum, order, dt).to_control()
+    if not (np.isfinite(bandwidth) and bandwidth > 0 and 0 < high < 1 < low < np.inf):
+        text = "the bandwidth is positive, low is above 1 and finite (an integrator is none), high between 0 and 1"
+        raise ModelError(f"{text}; not {bandwidth!r}, {low!r} and {high!r}")
+    if dt is not None and bandwidth >= np.pi / dt:
+        raise ModelError(f"a bandwidth of {bandwidth:g} rad/s is above half the sampling's, {np.pi / dt:g} rad/s")
+    if (w is None) != (spectrum is None):
+        raise ModelError("give both w= and spectrum=, or neither")
+    if w is None:
+        if dt is None:
+            return first_order(bandwidth, low, high).to_control()
+        return sampled(first_order(bandwidth, low, high), dt, "tustin", bandwidth).to_control()
+    points, size = real_array("w", w), real_array("spectrum", spectrum)
+    if points.shape != size.shape or not np.any(size > 0):
+        raise ShapeError(f"w and spectrum are of one length and not all zero, not {points.shape} and {size.shape}")
+    roll = 1 / np.sqrt(1 + (points / bandwidth) ** 4)
+    return magnitude_from_above(points, np.maximum(low * size / size.max() * roll, high), order, dt=dt)
 
 
 def relative_error(w: ArrayLike, measured: ArrayLike, model: ArrayLike) -> Floats:
@@ -66,27 +81,6 @@ def relative_error(w: ArrayLike, measured: ArrayLike, model: ArrayLike) -> Float
         at = float(points[np.argmin(np.abs(fitted))])
         raise ModelError(f"the model is zero at {at / (2 * np.pi):.4g} Hz: leave that frequency out")
     return np.asarray(np.abs(response - fitted) / np.abs(fitted))
-
-
-def _performance(
-    bandwidth: float, low: float, high: float, w: Any, spectrum: Any, order: int, dt: float | None
-) -> System:
-    if not (np.isfinite(bandwidth) and bandwidth > 0 and 0 < high < 1 < low < np.inf):
-        text = "the bandwidth is positive, low is above 1 and finite (an integrator is none), high between 0 and 1"
-        raise ModelError(f"{text}; not {bandwidth!r}, {low!r} and {high!r}")
-    if dt is not None and bandwidth >= np.pi / dt:
-        raise ModelError(f"a bandwidth of {bandwidth:g} rad/s is above half the sampling's, {np.pi / dt:g} rad/s")
-    if (w is None) != (spectrum is None):
-        raise ModelError("give both w= and spectrum=, or neither")
-    if w is None:
-        if dt is None:
-            return first_order(bandwidth, low, high)
-        return sampled(first_order(bandwidth, low, high), dt, "tustin", bandwidth)
-    points, size = real_array("w", w), real_array("spectrum", spectrum)
-    if points.shape != size.shape or not np.any(size > 0):
-        raise ShapeError(f"w and spectrum are of one length and not all zero, not {points.shape} and {size.shape}")
-    roll = 1 / np.sqrt(1 + (points / bandwidth) ** 4)
-    return from_above(points, np.maximum(low * size / size.max() * roll, high), order, dt=dt)
 
 
 def first_order(bandwidth: float, low: float, high: float) -> System:

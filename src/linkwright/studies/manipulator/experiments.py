@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,10 @@ from linkwright.control import (
     Pose,
     Record,
     Repeated,
+    RoundSettings,
     SampledRun,
     Sine,
     TwoDof,
-    Weighting,
     m_sequence,
     move,
     path_error,
@@ -192,17 +191,7 @@ def excited(rig: Rig, two: TwoDof | None = None, *, axis: int = UP, samples: int
     return Record(run.signals["correction"][:samples, 0], run.sensors[SENSOR][:samples, axis], rig.period, r=m)
 
 
-def designed(
-    rig: Rig,
-    *,
-    rounds: int = 2,
-    samples: int = 5000,
-    bandwidths: Sequence[float] = BANDWIDTHS,
-    effort: float | None = EFFORT,
-    weighting: Weighting | None = None,
-    seed: int = 1,
-    progress: Callable[[str], None] | None = None,
-) -> Repeated:
+def designed(rig: Rig, *, rounds: int = 2, samples: int = 5000, seed: int = 1) -> Repeated:
     """Identify → design → insert → repeat on the vertical axis.
 
     Of several rounds the best is that with the least rms error of the measured acceleration (m/s²) in a motion that no
@@ -216,11 +205,10 @@ def designed(
         down = jump(rig, two, size=-0.8 * STEP, time=0.75 * STEP_TIME, seed=seed + 1)
         return float(np.sqrt(np.mean((down.run.sensors[SENSOR][:, UP] - down.reference) ** 2)))
 
-    wanted = [([w * w], [1.0, 2.0 * w, w * w]) for w in bandwidths]
+    wanted = [([w * w], [1.0, 2.0 * w, w * w]) for w in BANDWIDTHS]
     low_pass = ([FILTER], [1.0, FILTER])
-    options: dict[str, Any] = {"rounds": rounds, "weighting": weighting, "progress": progress}
-    options["judge"] = judge if rounds > 1 else None
-    return repeated_design(experiment, wanted, low_pass, dt=rig.period, effort=effort, **options)
+    settings = RoundSettings(judge=judge if rounds > 1 else None)
+    return repeated_design(experiment, wanted, low_pass, dt=rig.period, effort=EFFORT, rounds=rounds, settings=settings)
 
 
 def wave(rig: Rig, two: TwoDof, *, frequency: float = 16.0, amplitude: float = 3.0) -> Wave:
