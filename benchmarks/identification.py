@@ -35,6 +35,7 @@ from known_systems import System, accepted, coverage, record, resonance, textboo
 SYSTEMS = {s.name: s for s in (resonance(), textbook())}
 CASES = [(name, loop, snr) for name in SYSTEMS for loop in ("open", "closed") for snr in (37, 23, 9)]
 NAIVE = ("oe", "arx")
+ONE = lw.control.IdentifySettings(starts=1)
 
 
 def run(case: tuple[str, str, int, int]) -> tuple[Any, float]:
@@ -87,7 +88,7 @@ def bias_table(draws: int = 20) -> list[str]:
             cells = []
             for snr in (23, 9, 0):
                 fits = [
-                    lw.control.identify(record(system, snr, "closed", k), model, system.orders, holdout=0, starts=1)
+                    lw.control.identify(record(system, snr, "closed", k), model, system.orders, holdout=0, settings=ONE)
                     for k in range(draws)
                 ]
                 mean = np.mean([m.frequency_response(w) for m in fits], axis=0)

@@ -11,6 +11,7 @@ from scipy.stats import binom, chi2, norm
 
 import linkwright as lw
 
+FEW = lw.control.IdentifySettings(starts=2)
 BURN_IN = 3000  # samples before the record, so that it does not start at rest
 
 
@@ -94,7 +95,7 @@ def coverage(system: System, snr: float, loop: str, draws: int, *, model: str = 
     inside = np.zeros(len(truth.parameters), int)
     together, band, misses = 0, np.zeros(len(w), int), []
     for seed in range(first, first + draws):
-        found = lw.control.identify(record(system, snr, loop, seed), model, system.orders, holdout=0.0, starts=2)
+        found = lw.control.identify(record(system, snr, loop, seed), model, system.orders, holdout=0.0, settings=FEW)
         delta = found.parameters - truth.parameters
         inside += np.abs(delta) <= norm.ppf(0.975) * found.standard_errors
         together += delta @ np.linalg.solve(found.covariance, delta) <= chi2.ppf(0.95, len(delta))

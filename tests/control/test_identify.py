@@ -9,6 +9,7 @@ import linkwright as lw
 from known_systems import record, resonance, textbook
 from linkwright.errors import DataError, ExcitationError, LinkwrightError, LinkwrightWarning, UnstableModelError
 
+SETTINGS = lw.control.IdentifySettings
 PUBLISHED = Path(__file__).parents[1] / "published"
 
 
@@ -58,7 +59,9 @@ def test_feedback_biases_output_error_and_arx_models_but_not_box_jenkins() -> No
         o = system.orders
         orders = (o.nb, o.nf, o.nc, o.nd, o.nk)
         found = [
-            lw.control.identify(record(system, 0, "closed", seed), model, orders, holdout=0, starts=1)
+            lw.control.identify(
+                record(system, 0, "closed", seed), model, orders, holdout=0, settings=SETTINGS(starts=1)
+            )
             for seed in range(8)
         ]
         return float(np.abs(np.mean([m.frequency_response(w) for m in found], axis=0) / wanted - 1).max())
@@ -72,7 +75,7 @@ def test_feedback_biases_output_error_and_arx_models_but_not_box_jenkins() -> No
 @pytest.mark.slow
 def test_orders_are_selected() -> None:
     system = textbook()
-    model = lw.control.identify(record(system, 23, "open", 0, length=1500), max_order=3)
+    model = lw.control.identify(record(system, 23, "open", 0, length=1500), settings=SETTINGS(max_order=3))
     assert (model.orders.nb, model.orders.nf, model.orders.nk) == (2, 2, 1)
     assert model.selection[0].orders == model.orders
     assert model.selection[0].bic == min(c.bic for c in model.selection)
@@ -82,7 +85,9 @@ def test_orders_are_selected() -> None:
 @pytest.mark.parametrize("criterion", ["aic", "validation"])
 def test_other_criteria_find_enough_of_the_plant(criterion) -> None:
     system = textbook()
-    model = lw.control.identify(record(system, 23, "open", 0, length=1000), "oe", max_order=3, criterion=criterion)
+    model = lw.control.identify(
+        record(system, 23, "open", 0, length=1000), "oe", settings=SETTINGS(max_order=3, criterion=criterion)
+    )
     assert model.orders.nf >= 2
 
 
@@ -91,8 +96,8 @@ def test_a_long_delay_is_found() -> None:
     u = lw.control.m_sequence(10)
     late = lw.control.Model([1.0, 0.5], [1.0, -0.7], delay=6)
     data = lw.control.Record(u, late.simulate(u, noise=0.3 * rng.standard_normal(len(u))), 1.0)
-    assert lw.control.identify(data, "oe", max_order=2).delay == 6
-    assert lw.control.identify(data, "oe", max_order=2, delay=6).delay == 6
+    assert lw.control.identify(data, "oe", settings=SETTINGS(max_order=2)).delay == 6
+    assert lw.control.identify(data, "oe", delay=6, settings=SETTINGS(max_order=2)).delay == 6
 
 
 def test_a_record_that_starts_in_motion_needs_its_initial_conditions() -> None:
@@ -158,7 +163,7 @@ def test_a_step_leaves_nothing_to_hold_out_and_says_so(at, which) -> None:
     assert np.isnan(model.fit)
     assert any(f"constant over the {which} samples of 200" in note for note in model.notes)
     with pytest.raises(DataError, match=f"constant over the {which} samples"):
-        lw.control.identify(data, "oe", criterion="validation", max_order=1)
+        lw.control.identify(data, "oe", settings=SETTINGS(criterion="validation", max_order=1))
 
 
 def test_a_record_too_short_to_hold_out_a_part_says_so() -> None:
@@ -183,9 +188,7 @@ def test_a_large_mean_is_noted() -> None:
         ({"orders": (0, 2, 0, 0, 1)}, "nb is a whole number of at least 1"),
         ({"stable": "maybe"}, "'keep', 'refuse' or 'reflect'"),
         ({"holdout": 1.0}, "fraction of the record"),
-        ({"starts": 0}, "starts must be a whole number"),
-        ({"criterion": "cic"}, "one of bic, aic, validation"),
-        ({"criterion": "validation", "holdout": 0.0}, "needs data that are held out"),
+        ({"settings": SETTINGS(criterion="validation"), "holdout": 0.0}, "needs data that are held out"),
         ({"initial": "guess", "orders": (1, 1, 0, 0, 1)}, "'estimate' or 'zero'"),
     ],
 )
@@ -193,6 +196,15 @@ def test_a_wrong_argument_says_what_it_may_be(change, told) -> None:
     data = record(textbook(), 23, "open", 0, length=300)
     with pytest.raises(LinkwrightError, match=told):
         lw.control.identify(data, **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [({"starts": 0}, "starts must be a whole number"), ({"criterion": "cic"}, "one of bic, aic, validation")],
+)
+def test_a_wrong_setting_says_what_it_may_be(change, told) -> None:
+    with pytest.raises(LinkwrightError, match=told):
+        SETTINGS(**change)
 
 
 @pytest.mark.parametrize("seed", range(3))

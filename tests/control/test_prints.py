@@ -5,9 +5,9 @@ import numpy as np
 from linkwright.control.hinfinity.mixed_sensitivity import Sampled
 from linkwright.control.hinfinity.reduction import Reduced
 from linkwright.control.hinfinity.robustness import Norm
+from linkwright.control.identification.identify import Candidate, Selection
 from linkwright.control.identification.prediction import Orders
 from linkwright.control.identification.records import Record
-from linkwright.control.identification.selection import Candidate, Selection
 from linkwright.control.identification.spectra import spectrum
 from linkwright.control.linear_systems import System
 

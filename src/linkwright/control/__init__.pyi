@@ -20,6 +20,7 @@ from linkwright.control.hinfinity.weights import error_weight as error_weight
 from linkwright.control.hinfinity.weights import magnitude_from_above as magnitude_from_above
 from linkwright.control.hinfinity.weights import performance_weight as performance_weight
 from linkwright.control.identification.bode import bode as bode
+from linkwright.control.identification.identify import IdentifySettings as IdentifySettings
 from linkwright.control.identification.identify import identify as identify
 from linkwright.control.identification.models import Model as Model
 from linkwright.control.identification.prediction import Orders as Orders

@@ -224,7 +224,7 @@ def _round(
         model = identify(record, "box-jenkins", orders, stable="refuse")
         measured = spectrum(record)
         W_T, W_S = settings.weighting.robustness(measured, model), settings.weighting.performance(dt)
-        plant, low_pass = system(model.to_control()), sampled(system(F, "F"), dt)
+        plant, low_pass = model.system(), sampled(system(F, "F"), dt)
         design = mixed_sensitivity(plant, W_T, W_S, filter=low_pass)
         small = reduce(design.system, keep_norm=settings.keep, loop=design)
         for which in range(len(wanted)):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import schur, solve_continuous_are, solve_continuous_lyapunov  # type: ignore[import-untyped]  # no types
 
-from linkwright.base.arguments import takes_settings
+from linkwright.base.arguments import outside, takes_settings
 from linkwright.base.arrays import Floats
 from linkwright.control.hinfinity.regularity import checked, jomega_zeros, regularised, singular_parts
 from linkwright.control.hinfinity.robustness import Norm, hinf_norm
@@ -334,7 +334,7 @@ def hinf(P: Any, nmeas: int, ncon: int, *, settings: HinfSettings | None = None)
         notes = [f"{'; '.join(notes)}: {text}"]
     if gamma > 1.5 * (1 + back_off) * gamma_opt:
         note = f"no well-conditioned controller near γ_opt = {gamma_opt:.4g}: backed off to {gamma:.4g}"
-        warnings.warn(note, LinkwrightWarning, stacklevel=2)
+        warnings.warn(note, LinkwrightWarning, stacklevel=outside())
         notes.append(note)
     return Design(K, gamma_opt, gamma, norm, original, tuple(history), tuple(notes), size, optimal)
 

@@ -13,7 +13,7 @@ from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no
 
 from linkwright.base.arrays import Floats
 from linkwright.control.identification.prediction import Coefficients, Orders, Predictor, join, reflected, stable
-from linkwright.control.identification.uncertainty import parameter_covariance
+from linkwright.control.identification.validation import parameter_covariance
 from linkwright.errors import DataError
 
 ONE = np.ones(1)

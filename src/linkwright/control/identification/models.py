@@ -6,21 +6,26 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import logm  # type: ignore[import-untyped]  # SciPy has no types
 from scipy.signal import lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
 from linkwright.base.arguments import positive_number, real_array, whole_number
 from linkwright.base.arrays import Floats
 from linkwright.control.identification.prediction import Coefficients, Orders, Predictor, join, reflected, stable
-from linkwright.control.identification.uncertainty import Band, response_covariance
-from linkwright.control.linear_systems import System, delay, from_polynomials, row, series, to_continuous
+from linkwright.control.identification.validation import (
+    Band,
+    ResidualTests,
+    residual_tests,
+    response_covariance,
+    simulated_fit,
+)
+from linkwright.control.linear_systems import Complexes, System, delay, from_polynomials, row, series, to_continuous
 from linkwright.errors import LinkwrightError
 
 if TYPE_CHECKING:
+    from linkwright.control.identification.identify import Candidate
     from linkwright.control.identification.records import Record
-    from linkwright.control.identification.residual_tests import ResidualTests
-    from linkwright.control.identification.selection import Candidate
 
 
 def realised(numerator: Floats, denominator: Floats, dt: float) -> System:
@@ -30,68 +35,17 @@ def realised(numerator: Floats, denominator: Floats, dt: float) -> System:
     return from_polynomials(num, den, dt)
 
 
-def sampled(model: Model, *, noise: bool = False) -> System:
-    """The plant with its delay; with `noise`, [G, H] from (u, e)."""
-    plant = realised(np.concatenate([np.zeros(model.delay), model.B]), model.F, model.dt)
-    if not noise:
-        return plant
-    return row([plant, realised(model.C, model.D, model.dt)])
-
-
-def continuous(model: Model, method: str, pade: int | None) -> System:
-    """The continuous plant; see `Model.continuous`."""
-    held = min(model.delay, 1)
-    extra = held + len(model.B) - 1 - (len(model.F) - 1)
-    late = realised(np.concatenate([np.zeros(held), model.B]), model.F, model.dt)
-    if method == "tustin":
-        flat, half = to_continuous(late), 2.0 / model.dt  # s there is s dt/2
-        plant = System(half * flat.A, np.sqrt(half) * flat.B, np.sqrt(half) * flat.C, flat.D)
-    elif method != "zoh":
-        raise LinkwrightError(f"a sampled model becomes continuous by 'zoh' or 'tustin', not {method!r}")
-    elif extra > 0:
+def _unsampled(S: System, F: Floats, dt: float) -> System:
+    """The continuous plant, with the denominator F where it is sampled, whose response to a held input is that of S."""
+    negative = [p for p in np.roots(F) if abs(p.imag) < 1e-12 and p.real <= 0]
+    if negative:
         raise LinkwrightError(
-            f"B is too long for a continuous system: {extra} of the model's poles lie at z = 0, which no held "
-            f"continuous plant has. Identify with nb ≤ {len(model.F) - held} and a larger delay, or take 'tustin'"
+            f"a pole at z = {negative[0].real:.3g} has no real continuous counterpart. Identify with nf one "
+            "smaller or larger, sample faster, or take method='tustin'"
         )
-    else:
-        negative = [p for p in np.roots(model.F) if abs(p.imag) < 1e-12 and p.real <= 0]
-        if negative:
-            raise LinkwrightError(
-                f"a pole at z = {negative[0].real:.3g} has no real continuous counterpart. Identify with nf one "
-                "smaller or larger, sample faster, or take method='tustin'"
-            )
-        n = late.order
-        whole = np.block([[late.A, late.B], [np.zeros((1, n)), np.ones((1, 1))]])
-        rate = np.real(logm(whole)) / model.dt
-        plant = System(rate[:n, :n], rate[:n, n:], late.C, late.D)
-    if pade is None or model.dead_time == 0.0:
-        return plant
-    return series(plant, delay(model.dead_time, order=int(pade)))
-
-
-def reflect(model: Model) -> Model:
-    """Unstable poles of G and H mirrored into the unit circle, |G| and the noise's spectrum kept.
-
-    The covariance no longer holds and is dropped.
-    """
-    notes = (
-        []
-        if model.stable
-        else ["Unstable poles were mirrored into the unit circle: |G| is as identified, its phase is not."]
-    )
-    if not stable(model.D):
-        notes.append("Unstable poles of the noise model were mirrored: its spectrum is as identified.")
-    if not notes:
-        return model
-    return replace(
-        model,
-        B=model.B / _outside(model.F),
-        F=reflected(model.F),
-        D=reflected(model.D),
-        variance=model.variance / _outside(model.D) ** 2,
-        covariance=None,
-        notes=(*model.notes, *notes),
-    )
+    n = S.order
+    rate = np.real(logm(np.block([[S.A, S.B], [np.zeros((1, n)), np.ones((1, 1))]]))) / dt
+    return System(rate[:n, :n], rate[:n, n:], S.C, S.D)
 
 
 def _outside(polynomial: Floats) -> float:
@@ -99,8 +53,6 @@ def _outside(polynomial: Floats) -> float:
     size = np.abs(np.roots(polynomial))
     return float(np.prod(size[size > 1.0]))
 
-
-Complex = NDArray[np.complex128]
 
 FAMILIES = ("arx", "armax", "oe", "box-jenkins")
 SHARED = ("arx", "armax")  # plant and noise have one denominator
@@ -217,17 +169,17 @@ class Model:
         return np.concatenate([np.zeros(0), *around])
 
     # -- responses ----------------------------------------------------------------------------------------
-    def frequency_response(self, w: ArrayLike) -> Complex:
+    def frequency_response(self, w: ArrayLike) -> Complexes:
         """G at the angular frequencies w (n), rad/s: q^-1 = exp(−i w dt)."""
         z = self._shift(w)
         return np.asarray(z**self.delay * _polynomial(self.B, z) / _polynomial(self.F, z))
 
-    def noise_response(self, w: ArrayLike) -> Complex:
+    def noise_response(self, w: ArrayLike) -> Complexes:
         """H = C/D at the angular frequencies w (n), rad/s; the noise has the spectrum |H|² variance dt."""
         z = self._shift(w)
         return np.asarray(_polynomial(self.C, z) / _polynomial(self.D, z))
 
-    def response_gradient(self, w: ArrayLike) -> Complex:
+    def response_gradient(self, w: ArrayLike) -> Complexes:
         """∂G/∂θ (n, p) at w (n), rad/s."""
         z = self._shift(w)
         f = _polynomial(self.F, z)
@@ -279,8 +231,6 @@ class Model:
     # -- judgement ----------------------------------------------------------------------------------------
     def residual_tests(self, record: Record | None = None, lags: int = 25, level: float = 0.99) -> ResidualTests:
         """Whether the residuals are white and independent of past inputs, on the model's own record or another."""
-        from linkwright.control.identification.residual_tests import residual_tests
-
         record = self.record if record is None else record
         if record is None:
             raise LinkwrightError(
@@ -290,21 +240,22 @@ class Model:
 
     def compare(self, record: Record) -> float:
         """The fit of the simulated output on a record: 1 − |y − ŷ|/|y − mean y|; one is perfect."""
-        from linkwright.control.identification.residual_tests import simulated_fit
-
         return simulated_fit(self, record)
 
     # -- conversions --------------------------------------------------------------------------------------
     def matrices(self, *, noise: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
         """A, B, C, D of the sampled state space from u (and e, where asked) to y; the delay is inside."""
-
-        plant = sampled(self, noise=noise)
+        plant = self.system(noise=noise)
         return plant.A, plant.B, plant.C, plant.D
+
+    def system(self, *, noise: bool = False) -> System:
+        """The plant with its delay as a sampled `System`; with `noise`, [G, H] from (u, e)."""
+        plant = realised(np.concatenate([np.zeros(self.delay), self.B]), self.F, self.dt)
+        return row([plant, realised(self.C, self.D, self.dt)]) if noise else plant
 
     def to_control(self, *, noise: bool = False) -> Any:
         """The sampled plant as python-control's `StateSpace`; with `noise`, e is its second input."""
-
-        return sampled(self, noise=noise).to_control()
+        return self.system(noise=noise).to_control()
 
     def continuous(self, method: str = "zoh", *, pade: int | None = None) -> Any:
         """The continuous plant as `StateSpace`: its response to a held input is this model's ("zoh"), or "tustin".
@@ -312,8 +263,24 @@ class Model:
         Whole samples of delay beyond the first are no poles of a continuous system: they are `dead_time`, left out
         unless `pade` says by which order of Padé approximation to include them.
         """
-
-        return continuous(self, method, pade).to_control()
+        held = min(self.delay, 1)
+        extra = held + len(self.B) - len(self.F)
+        late = realised(np.concatenate([np.zeros(held), self.B]), self.F, self.dt)
+        if method == "tustin":
+            flat, half = to_continuous(late), 2.0 / self.dt  # s there is s dt/2
+            plant = System(half * flat.A, np.sqrt(half) * flat.B, np.sqrt(half) * flat.C, flat.D)
+        elif method != "zoh":
+            raise LinkwrightError(f"a sampled model becomes continuous by 'zoh' or 'tustin', not {method!r}")
+        elif extra > 0:
+            raise LinkwrightError(
+                f"B is too long for a continuous system: {extra} of the model's poles lie at z = 0, which no held "
+                f"continuous plant has. Identify with nb ≤ {len(self.F) - held} and a larger delay, or take 'tustin'"
+            )
+        else:
+            plant = _unsampled(late, self.F, self.dt)
+        if pade is not None and self.dead_time > 0.0:
+            plant = series(plant, delay(self.dead_time, order=int(pade)))
+        return plant.to_control()
 
     @property
     def dead_time(self) -> float:
@@ -321,9 +288,26 @@ class Model:
         return max(0, self.delay - 1) * self.dt
 
     def reflect(self) -> Model:
-        """The model with unstable poles mirrored into the unit circle; |G| is the same, the phase is not."""
+        """Unstable poles of G and H mirrored into the unit circle: |G| and the noise's spectrum stay, phases do not.
 
-        return reflect(self)
+        The covariance no longer holds and is dropped.
+        """
+        notes = []
+        if not self.stable:
+            notes.append("Unstable poles were mirrored into the unit circle: |G| is as identified, its phase is not.")
+        if not stable(self.D):
+            notes.append("Unstable poles of the noise model were mirrored: its spectrum is as identified.")
+        if not notes:
+            return self
+        return replace(
+            self,
+            B=self.B / _outside(self.F),
+            F=reflected(self.F),
+            D=reflected(self.D),
+            variance=self.variance / _outside(self.D) ** 2,
+            covariance=None,
+            notes=(*self.notes, *notes),
+        )
 
     def _covariance(self) -> Floats:
         if self.covariance is None:
@@ -332,7 +316,7 @@ class Model:
             )
         return self.covariance
 
-    def _shift(self, w: ArrayLike) -> Complex:
+    def _shift(self, w: ArrayLike) -> Complexes:
         at = np.atleast_1d(real_array("w", w))
         return np.asarray(np.exp(-1j * at * self.dt))
 
@@ -355,7 +339,7 @@ class Model:
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
 
-def _polynomial(p: Floats, z: Complex) -> Complex:
+def _polynomial(p: Floats, z: Complexes) -> Complexes:
     return np.asarray(np.polynomial.polynomial.polyval(z, p))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwright.base.arguments import finite_number, positive_number, whole_number
 from linkwright.base.arrays import Floats
@@ -53,9 +54,17 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
     period its circular autocorrelation is two-valued (amplitude² and −amplitude²/(2^order − 1)), so its spectrum is
     flat; `hold` keeps each bit for so many samples, which moves the power below about 0.44/(hold·dt) Hz. `seed` picks
     the register's first content, thus a circular shift of the same sequence.
-    """
-    from scipy.signal import max_len_seq  # type: ignore[import-untyped]  # SciPy is heavy, and has no types
 
+    - `order`: bits of the register. `length`: samples, a whole period unless given.
+    - `amplitude`: 1.0. `hold`: samples a bit, 1. `seed`: a whole number, 1.
+
+    >>> import linkwright as lw
+    >>> lw.control.m_sequence(3).tolist()
+    [1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0]
+
+    Returns the samples (length). Raises `LinkwrightError` for an order out of range, a period that is too long to be
+    made without `length`, and numbers that are not whole or not finite.
+    """
     order, hold = whole_number("order", order, 2), whole_number("hold", hold, 1)
     if order > 32:
         raise LinkwrightError(f"an M-sequence has order 2 to 32, not {order}")
@@ -68,13 +77,31 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
                 f"give the number that you want, as length=..."
             )
     length = whole_number("length", length, 1)
-    count = -(-length // hold)
-    state = (int(seed) - 1) % period + 1
-    bits, _ = max_len_seq(order, [state >> k & 1 for k in range(order)], min(count, period), TAPS[order])
-    bits = np.resize(bits, count)  # repeats the period
     finite_number("amplitude", amplitude)
-    signs = 2.0 * np.repeat(bits, hold)[:length] - 1.0
-    return np.asarray(float(amplitude) * signs, np.float64)
+    count = -(-length // hold)
+    bits = np.resize(_register(order, min(count, period), (int(seed) - 1) % period + 1), count)  # repeats the period
+    levels = (2.0 * float(amplitude)) * bits - float(amplitude)
+    return levels if hold == 1 else np.repeat(levels, hold)[:length]
+
+
+def _register(order: int, count: int, state: int) -> NDArray[np.uint8]:
+    """`count` bits of a shift register: b[t] = ⊕ b[t − lag].
+
+    A polynomial over GF(2) squared has the same terms at doubled lags, so the recurrence may be taken at lags
+    2^j·lag as soon as enough bits are there: blocks double, and the whole is a few vector operations.
+    """
+    lags = np.array([order - k for k in (0, *TAPS[order])])
+    bits = np.zeros(max(count, order), np.uint8)
+    bits[:order] = [state >> k & 1 for k in range(order)]
+    done = order
+    while done < count:
+        while 2 * lags.max() <= done:
+            lags = 2 * lags
+        block = min(int(lags.min()), count - done)
+        for lag in lags:
+            bits[done : done + block] ^= bits[done - lag : done - lag + block]
+        done += block
+    return bits[:count]
 
 
 def multisine(

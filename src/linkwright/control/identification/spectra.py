@@ -6,17 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwright.base.arguments import whole_number
 from linkwright.base.arrays import Floats
 from linkwright.control.identification.records import Record
+from linkwright.control.linear_systems import Complexes
 from linkwright.errors import DataError
 
 if TYPE_CHECKING:
     from linkwright.control.identification.models import Model
-
-Complex = NDArray[np.complex128]
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Spectrum:
     """
 
     w: Floats
-    response: Complex
+    response: Complexes
     coherence: Floats
     deviation: Floats
     input: Floats
@@ -132,7 +130,7 @@ def empirical(record: Record, period: int, *, skip: int = 0) -> Spectrum:
             f"{len(record)} samples hold {whole} of {period}; {skip} skipped leave none: record more periods"
         )
 
-    def lines(x: Floats) -> Complex:
+    def lines(x: Floats) -> Complexes:
         return np.asarray(np.fft.rfft(x[skip * period : (skip + count) * period].reshape(count, period), axis=1))[:, 1:]
 
     u, y = lines(record.u), lines(record.y)
@@ -172,7 +170,7 @@ def multiplicative_error(measured: Spectrum, model: Model) -> Floats:
 
 
 def _spectrum(
-    hertz: Floats, response: Complex, coherence: Floats, power: Floats, noise: Floats, averages: float, dt: float
+    hertz: Floats, response: Complexes, coherence: Floats, power: Floats, noise: Floats, averages: float, dt: float
 ) -> Spectrum:
     on = hertz > 0
     with np.errstate(divide="ignore"):
@@ -182,6 +180,6 @@ def _spectrum(
     return Spectrum(w[on], response[on], coherence[on], deviation[on], power[on], noise[on], averages, dt)
 
 
-def _ratio(a: Complex, b: Complex) -> Complex:
+def _ratio(a: Complexes, b: Complexes) -> Complexes:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(np.abs(b) > 0, a / np.where(b == 0, 1, b), np.nan))
