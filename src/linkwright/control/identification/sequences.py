@@ -80,7 +80,7 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
     finite_number("amplitude", amplitude)
     count = -(-length // hold)
     bits = np.resize(_register(order, min(count, period), (int(seed) - 1) % period + 1), count)  # repeats the period
-    levels = (2.0 * float(amplitude)) * bits - float(amplitude)
+    levels: Floats = np.asarray((2.0 * float(amplitude)) * bits - float(amplitude), np.float64)
     return levels if hold == 1 else np.repeat(levels, hold)[:length]
 
 
