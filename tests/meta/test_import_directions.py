@@ -143,3 +143,11 @@ def test_every_module_starts_with_a_sentence() -> None:
         tree = parsed(file)
         if tree.body:
             assert ast.get_docstring(tree), f"{file.relative_to(PACKAGE)} does not say what it is for"
+
+
+def test_files_that_the_page_on_the_architecture_names_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    paths = {file.relative_to(ROOT).as_posix() for file in (*FILES, *(ROOT / "tests").rglob("*.py"))}
+    paths |= {file.relative_to(ROOT).as_posix() for file in (ROOT / "benchmarks").glob("*.py")}
+    named = set(re.findall(r"`([\w/]+\.py)`", page))
+    assert not {name for name in named if not any(path.endswith("/" + name) or path == name for path in paths)}
