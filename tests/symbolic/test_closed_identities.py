@@ -86,13 +86,13 @@ def test_the_power_of_the_forces_is_the_rate_of_the_energy(case: int | str) -> N
     _, dy = random_dynamics(case)
     ring = dy.ring
     power = sum((f * ring.symbol(v) for f, v in zip(forces(dy), ring.rates, strict=True)), ring.zero)
-    assert along(dy, dy.kinetic + dy.potential) == ring.reduced(power)
+    assert along(dy, dy.kinetic_energy + dy.potential_energy) == ring.reduced(power)
 
 
 @cases
 def test_lagranges_equations_give_the_same_forces(case: int | str) -> None:
     _, dy = random_dynamics(case)
-    ring, lagrangian = dy.ring, dy.kinetic - dy.potential
+    ring, lagrangian = dy.ring, dy.kinetic_energy - dy.potential_energy
     for i, force in enumerate(forces(dy)):
         momentum = ring.partial(lagrangian, ring.rates[i])
         assert ring.reduced(along(dy, momentum) - ring.derivative(lagrangian, i)) == force
@@ -107,8 +107,8 @@ def test_energies_are_those_of_the_mechanism(case: int | str) -> None:
         x, dx = rng.uniform(-1, 1, (2, dy.n))
         q, v, _, _ = ByAngles(mech).state(x, dx, dx)
         at = dy.ring.values(values(dy, x, dx))
-        assert dy.ring.evaluate(dy.kinetic, at) == pytest.approx(mech.kinetic_energy(q, v), rel=1e-10)
-        heights.append((dy.ring.evaluate(dy.potential, at), mech.potential_energy(q)))
+        assert dy.ring.evaluate(dy.kinetic_energy, at) == pytest.approx(mech.kinetic_energy(q, v), rel=1e-10)
+        heights.append((dy.ring.evaluate(dy.potential_energy, at), mech.potential_energy(q)))
     (a, b), (c, d) = heights
     assert a - c == pytest.approx(b - d, rel=1e-10, abs=1e-10)
 

@@ -9,7 +9,7 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import fields
 from functools import cache, wraps
 from itertools import count
@@ -255,6 +255,13 @@ def positive_number(name: str, value: Any) -> float:
     if number <= 0.0:
         raise ModelError(f"{name} must be a number greater than zero, not {number:g}")
     return number
+
+
+def check_names(kind: str, names: Iterable[Any], known: Collection[str]) -> None:
+    """Refuse names that are not among the known ones, as a `NameNotFound` of this kind of thing."""
+    for name in names:
+        if name not in known:
+            raise NameNotFound(kind, str(name), list(known))
 
 
 def path_text(what: str, path: Any) -> str:

@@ -245,12 +245,19 @@ def vectors_text(text: PackageText, vectors: Vectors, precision: str) -> str:
     arguments = [f"VECTORS_{a.name} + n * {a.size}" for a in text.inputs]
     arguments += [f"got_{a.name}" for a in text.outputs] + (["work"] if text.work else [])
     body.append(f"        {text.name}({', '.join(arguments)});")
+    loop = _LOOP.format(name=text.name, body="\n".join([*body, *compared(text, "")]))
+    return arrays_text(text, vectors, precision, [loop])
+
+
+def compared(text: PackageText, at: str) -> list[str]:
+    """Statements that compare the outputs of state n, which stand `at` in their arrays, with the test vector."""
+    lines = []
     for a in text.outputs:
         if a.size:
-            body.append(f"        error = {text.name}_error(got_{a.name}, VECTORS_{a.name} + n * {a.size}, {a.size});")
-            body.append("        worst = error > worst ? error : worst;")
-    loop = _LOOP.format(name=text.name, body="\n".join(body))
-    return arrays_text(text, vectors, precision, [loop])
+            wanted = f"VECTORS_{a.name} + n * {a.size}, {a.size}"
+            lines.append(f"        error = {text.name}_error(got_{a.name}{at.format(a.size)}, {wanted});")
+            lines.append("        worst = error > worst ? error : worst;")
+    return lines
 
 
 def arrays_text(text: PackageText, vectors: Vectors, precision: str, more: Sequence[str] = ()) -> str:
@@ -297,7 +304,8 @@ def _total(arguments: Sequence[Argument]) -> int:
 
 
 def _cost(subject: Subject, text: PackageText, size: Size | None) -> list[str]:
-    lines = [operations(subject) + " The same for every state." * (not _branches(subject))]
+    ends_early = any(statement.body for statement in subject.program.statements)  # a loop, by its numbers
+    lines = [operations(subject) + ("" if ends_early else " The same for every state.")]
     width = 8 if text.real == "double" else 4
     if text.work:
         lines += ["", f"Work: {text.work} numbers, {text.work * width} bytes, given by the caller."]
@@ -310,11 +318,6 @@ def _cost(subject: Subject, text: PackageText, size: Size | None) -> list[str]:
         sizes = f"{size.text} bytes of code and constants{stack}"
         lines += ["", f"Measured with {size.compiler}, `{' '.join(FLAGS)}`: {sizes}."]
     return lines
-
-
-def _branches(subject: Subject) -> bool:
-    """Whether how long it takes depends on the numbers: a loop may end early."""
-    return any(statement.body for statement in subject.program.statements)
 
 
 def _build(name: str, arduino: bool) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linkwright.exports.c_export import arrays_text, plain_line
+from linkwright.exports.c_export import arrays_text, compared, plain_line
 from linkwright.exports.pages import Vectors, operations, readme
 from linkwright.exports.subject import Subject
 from linkwright.kernels.c.package import PackageText, package_text
@@ -128,13 +128,7 @@ def cuda_files(subject: Subject, vectors: Vectors, precision: str) -> dict[str, 
     about = "\n".join(f" * {line.replace('*/', '* /')}".rstrip() for line in notes)
     sizes = "\n".join(f"#define {a.macro} {a.size}" for a in (*text.inputs, *text.outputs))
     sizes += f"\n#define {text.macros}_WORK {work}"
-    compare = []
-    for a in text.outputs:
-        if a.size:
-            compare.append(
-                f"        error = {name}_error(got_{a.name} + n * {a.size}, VECTORS_{a.name} + n * {a.size}, {a.size});"
-            )
-            compare.append("        worst = error > worst ? error : worst;")
+    compare = compared(text, " + n * {}")
     arguments = [f"VECTORS_{a.name}" for a in text.inputs] + [f"got_{a.name}" for a in text.outputs]
     outputs = [f"    static {text.real} got_{a.name}[VECTORS_CASES * {max(1, a.size)}];" for a in text.outputs]
     test = _TEST.format(

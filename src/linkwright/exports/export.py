@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from linkwright.base.arguments import path_text
+from linkwright.base.arguments import check_names, path_text
 from linkwright.base.files import check_place, write_text
 from linkwright.dynamics.functions import ForwardMethod, FunctionName, Reference
-from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.errors import LinkwrightError
+from linkwright.exports.c_export import c_files
+from linkwright.exports.cuda_export import cuda_files
 from linkwright.exports.pages import LEAST_IN_PYTHON, Vectors, check_folder, vectors, write_folder
+from linkwright.exports.python_export import module_text, python_files, straight
 from linkwright.exports.subject import Subject, subject
 from linkwright.mechanism import mechanism_of
 
@@ -91,12 +94,11 @@ def export(
     else:
         check_folder(target)
     asked = subject(mechanism_of(mech), function, **options)
-    check_fits(asked, to)
     if single:
         text = single_text(asked, to, chosen)
         write_text(target, text)
         return Exported(target, {target.name: text}, asked)
-    vector = tested(asked, chosen)
+    vector = tested(asked, to, chosen)
     files = folder_files(asked, vector, to, chosen, arduino=arduino)
     write_folder(target, files, overwrite=overwrite)
     tolerance = max(vector.tolerance, LEAST_IN_PYTHON) if LANGUAGES[to] == ".py" else vector.tolerance
@@ -105,8 +107,7 @@ def export(
 
 def check_language(to: str, precision: str | None, arduino: bool, target: Path | None) -> bool:
     """Whether the target is one file; options that exclude each other are refused."""
-    if to not in LANGUAGES:
-        raise NameNotFound("language", str(to), list(LANGUAGES))
+    check_names("language", (to,), LANGUAGES)
     if precision is not None and precision not in PRECISIONS:
         raise LinkwrightError(f"no precision {precision!r}; it is 'float64' or 'float32'")
     if precision == "float32" and LANGUAGES[to] == ".py":
@@ -127,22 +128,13 @@ def single_text(asked: Subject, to: str, precision: str) -> str:
         return asked.program.to_c(name=asked.name, precision=precision)
     if to == "cuda":
         return asked.program.to_cuda(name=asked.name, precision=precision)
-    from linkwright.exports.python_export import module_text
-
-    check_fits(asked, to)
-    return module_text(asked, tested(asked, precision), to)
+    return module_text(asked, tested(asked, to, precision), to)
 
 
-def check_fits(asked: Subject, to: str) -> None:
-    """Refuse what a library cannot hold, before anything is computed of it."""
+def tested(asked: Subject, to: str, precision: str) -> Vectors:
+    """The test vector; what a library cannot hold is refused before, and float32 that is of no use after it."""
     if LANGUAGES[to] == ".py":
-        from linkwright.exports.python_export import straight
-
         straight(asked, to)
-
-
-def tested(asked: Subject, precision: str) -> Vectors:
-    """The test vector; float32 that is of no use is refused."""
     vector = vectors(asked, precision)
     if precision == "float32" and vector.rounding > _COARSE:
         raise LinkwrightError(
@@ -155,13 +147,5 @@ def tested(asked: Subject, precision: str) -> Vectors:
 def folder_files(asked: Subject, vector: Vectors, to: str, precision: str, *, arduino: bool = False) -> dict[str, str]:
     """The files of the folder, by their paths in it."""
     if to == "c":
-        from linkwright.exports.c_export import c_files
-
         return c_files(asked, vector, precision, arduino=arduino)
-    if to == "cuda":
-        from linkwright.exports.cuda_export import cuda_files
-
-        return cuda_files(asked, vector, precision)
-    from linkwright.exports.python_export import python_files
-
-    return python_files(asked, vector, to)
+    return cuda_files(asked, vector, precision) if to == "cuda" else python_files(asked, vector, to)

@@ -103,17 +103,13 @@ def _arrays(subject: Subject) -> list[str]:
     for role, buffers in (("in", subject.program.inputs), ("out", subject.program.outputs)):
         for b in buffers:
             shape = " × ".join(map(str, b.shape)) or "one number"
-            rows.append((role, f"`{b.name}`", shape, plain_cell(subject.meaning(b.name))))
+            rows.append((role, f"`{b.name}`", shape, subject.meaning(b.name).replace("|", "/")))
     lines = [*table(("", "array", "shape", "what"), rows), "", "Arrays are row-major. SI units, radians."]
     order = subject.order()
     if order:
         lines += ["", "The order of the coordinates:", "", *table(("joint", "kind", "q", "v", "unit"), order[:200])]
         lines += [f"\nand {len(order) - 200} more."] if len(order) > 200 else []
     return lines
-
-
-def plain_cell(text: str) -> str:
-    return text.replace("|", "/")
 
 
 def _vector(vectors: Vectors) -> list[str]:

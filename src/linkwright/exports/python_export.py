@@ -204,19 +204,12 @@ def _taped(subject: Subject) -> Slopes | None:
             pattern[o, i] = matrix.rows.tolist(), matrix.cols.tolist()
             if len(matrix.rows):
                 parts.append(matrix.program)
-    if not parts:
-        return Slopes(_nothing(sum(b.size for b in program.inputs)), pattern)
     whole = record(
-        lambda *arrays: np.concatenate([np.atleast_1d(part(*arrays)).reshape(-1) for part in parts]),
+        lambda *arrays: np.concatenate([np.zeros(0), *(np.atleast_1d(part(*arrays)).reshape(-1) for part in parts)]),
         *(b.shape for b in program.inputs),
     )
     block = straightened(whole)
     return None if block is None else Slopes(block, pattern)
-
-
-def _nothing(inputs: int) -> Block:
-    none = np.zeros((0, 3), np.int32)
-    return Block(np.zeros(0), inputs, np.zeros(0, np.uint8), none, np.zeros(0, np.int32))
 
 
 #: Operations up to which a library takes a module in reasonable time.
@@ -247,8 +240,10 @@ def module_text(subject: Subject, vectors: Vectors, to: str) -> str:
     factory = {"casadi": _casadi, "jax": _jax, "sympy": _sympy}[to]
     body = factory(subject, block)
     data = _vectors_text(subject, vectors)
-    notes = "\n".join(_quoted(line) for line in subject.notes())
-    head = M.HEAD[to].format(title=plain(subject.title), notes=notes, arrays=_signature(subject))
+    notes = "\n".join(subject.notes()).replace("\\", "/").replace('"""', "'''")
+    ins, outs = names(subject)
+    signature = f"({', '.join(ins)}) -> ({', '.join(outs)})"
+    head = M.HEAD[to].format(title=plain(subject.title), notes=notes, arrays=signature)
     return "\n".join([head, *body, *data, M.CHECK[to].format(name=subject.name)])
 
 
@@ -286,11 +281,6 @@ def _sizes(subject: Subject) -> list[str]:
         f"INPUTS = {_shapes(subject.program.inputs, ins)}",
         f"OUTPUTS = {_shapes(subject.program.outputs, outs)}",
     ]
-
-
-def _signature(subject: Subject) -> str:
-    ins, outs = names(subject)
-    return f"({', '.join(ins)}) -> ({', '.join(outs)})"
 
 
 def _straight_function(
@@ -369,7 +359,3 @@ def _vectors_text(subject: Subject, vectors: Vectors) -> list[str]:
 
 def _row(row: Floats) -> str:
     return ", ".join(number(x).strip("()") for x in row.tolist())
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "/").replace('"""', "'''")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from linkwright.base.arguments import positive_number
+from linkwright.base.arguments import check_names, positive_number
 from linkwright.dynamics.functions import ARRAYS, FUNCTIONS, FunctionName
-from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.errors import LinkwrightError, ModelError
 from linkwright.kernels.c.spelling import function_name
 from linkwright.simulation.integrators import tableau_of
 from linkwright.simulation.step_parts import Composer, Parts
@@ -27,9 +27,7 @@ def step_program(mech: Mechanism, dt: float, free: Sequence[str] = ()) -> Progra
     """q, v, tau [, t] [, p] → q_next, v_next; closed mechanisms end at the nearest state that their loops allow."""
     if not mech.nv:
         raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
-    for name in free:
-        if name not in mech.parameters:
-            raise NameNotFound("parameter", name, list(mech.parameters))
+    check_names("parameter", free, mech.parameters)
     factory = mech.programs
     parts = Parts(factory, free=tuple(free))
     b = Composer("step")
@@ -127,8 +125,7 @@ def subject(
     dt: float | None = None,
 ) -> Subject:
     """The program of a function, or of a step in time, under a name that every language takes."""
-    if function not in FUNCTIONS and function != STEP:
-        raise NameNotFound("function", function, [*FUNCTIONS, STEP])
+    check_names("function", (function,), (*FUNCTIONS, STEP))
     chosen = checked_name(("time_step" if function == STEP else function) if name is None else name)
     free = (free,) if isinstance(free, str) else tuple(free)
     if function != STEP:

@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal, get_args
 
+from linkwright.base.arguments import check_names, counted
 from linkwright.base.locks import cached_property
-from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.errors import LinkwrightError
 from linkwright.mechanism import Mechanism
-from linkwright.model.joint_kinds import JointKind
+from linkwright.model.joint_kinds import KINDS, JointKind
 from linkwright.symbolic.derivation.literal import Model
 from linkwright.symbolic.derivation.progress import Derivation, Progress
 from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, flat, place
 from linkwright.symbolic.formulas.polynomial_forms import Forms
 from linkwright.symbolic.formulas.ring import Poly
 from linkwright.symbolic.printing import text
-from linkwright.symbolic.printing.code import counted
 from linkwright.symbolic.printing.sheet import MORE, PARTS, QUANTITIES
 from linkwright.symbolic.regressor.base_parameters import BaseParameters, base_parameters
 from linkwright.symbolic.regressor.polynomial_regressor import Regressor, regressor
@@ -30,9 +30,10 @@ _NAME = re.compile(r"(m|x|y|z|I[xyz]{2}|J|V|f)(\d+)")
 
 
 def meanings(mechanism: Mechanism, coordinates: Sequence[Symbol], declared: Collection[str]) -> dict[str, str]:
-    """By symbol's name; `own` are the parameters that the model itself had, whose meaning only it knows."""
+    """By symbol's name; `declared` are the parameters that the model itself had, whose meaning only it knows."""
     by_name: dict[str, str] = {}
-    words = [word for joint in mechanism.joints if not joint.shares for word in _of_joint(mechanism, joint.name)]
+    joints = [joint for joint in mechanism.joints if not joint.shares]
+    words = [f"{word} of joint {joint.name}" for joint in joints for word in _words(KINDS[joint.kind])]
     for q, word in zip(coordinates, words, strict=True):
         by_name[q.name] = word
         by_name[f"d{q.name}"], by_name[f"dd{q.name}"] = f"rate of {q.name}", f"acceleration of {q.name}"
@@ -46,12 +47,6 @@ def meanings(mechanism: Mechanism, coordinates: Sequence[Symbol], declared: Coll
         else:
             by_name[name] = f"{_BODY.get(match[1], f'inertia {match[1][1:]}')} of body {mechanism.bodies[k].name}"
     return by_name
-
-
-def _of_joint(mechanism: Mechanism, name: str) -> list[str]:
-    d = mechanism.description
-    kind = d.kind_of(d.joint_names.position("joint", name))
-    return [f"{word} of joint {name}" for word in _words(kind)]
 
 
 def _words(kind: JointKind) -> list[str]:
@@ -208,8 +203,7 @@ class Parts:
         `LinkwrightError` for the recursive form, which is made of steps.
         """
         form = self._form(form)
-        if name not in PARTS + MORE:
-            raise NameNotFound("part of the equations", name, list(PARTS + MORE))
+        check_names("part of the equations", (name,), PARTS + MORE)
         if form == "recursive":
             steps = QUANTITIES[name].recursion or "..."
             text = f"the recursive form is made of steps; ask for them: eq.recursive({steps!r})"
@@ -254,11 +248,7 @@ class Parts:
             raise LinkwrightError(f"{name} needs all entries of M, and the derivation was interrupted; derive again")
         if name == "C":
             return d.dynamics.coriolis(*at)
-        if name == "kinetic_energy":
-            return d.dynamics.kinetic
-        if name == "potential_energy":
-            return d.dynamics.potential
-        return d.dynamics.kinetic - d.dynamics.potential
+        return getattr(d.dynamics, name)
 
     def sympy(self, name: str, form: str | None = None) -> Any:
         """A part as SymPy's matrix or expression; `name` and `form` as for `block`."""
@@ -284,8 +274,7 @@ class Parts:
 
     def _form(self, form: str | None) -> str:
         form = form or self.form
-        if form not in FORMS:
-            raise NameNotFound("form", form, list(FORMS))
+        check_names("form", (form,), FORMS)
         return form
 
     @cached_property

@@ -14,10 +14,10 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.arguments import first_few, path_text
+from linkwright.base.arguments import check_names, first_few, path_text
 from linkwright.base.arrays import Floats
 from linkwright.base.files import check_place, write_text
-from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, NameNotFound
+from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.symbolic.derivation.literal import Model
 from linkwright.symbolic.derivation.literal import literal as made_literal
@@ -80,9 +80,8 @@ def equations(
         eq = lw.equations(lw.chain(2), literal="inertial")
         print(eq.block("g"))
     """
-    for word, known, what in ((form, FORMS, "form"), (way, get_args(Way), "way")):
-        if word not in known and word is not None:
-            raise NameNotFound(what, str(word), list(known))
+    check_names("form", () if form is None else (form,), FORMS)
+    check_names("way", (way,), get_args(Way))
     source = mechanism_of(mech)
     mechanism, model = _model(source, literal, numbers, coordinates, round_angles, sums)
     _check_masses(model)
@@ -133,7 +132,8 @@ def _model(
 
 def _terms_of_mass_matrix(model: Model) -> int:
     dynamics = Dynamics(model)
-    return sum(len(dynamics.m[place]) for place in dynamics.mass_matrix())
+    dynamics.derive_mass_matrix()
+    return sum(map(len, dynamics.upper()))
 
 
 class Equations(Parts):
@@ -295,9 +295,7 @@ class Equations(Parts):
             M, h, g = lw.equations(lw.chain(2)).evaluate([0.1, 0.2], [1.0, 0.0])
         """
         n, ring = self.n, self.derivation.dynamics.ring
-        for name in parameters:
-            if name not in self._named:
-                raise NameNotFound("parameter", name, list(self._named))
+        check_names("parameter", parameters, self._named)
         states = [_numbers(x, name, n) for x, name in ((q, "q"), (np.zeros(n) if dq is None else dq, "dq"))]
         x = ring.values({**self.model.values, **parameters, **ring.motion(*states)})
         h, g = (Compiled([self.polynomial(name, i) for i in range(n)])(x) for name in ("h", "g"))
@@ -380,8 +378,7 @@ def _numbers(x: ArrayLike, name: str, n: int) -> Floats:
 
 def _check_masses(model: Model) -> None:
     """A mechanism without any mass has no dynamics."""
-    bodies = [link.body for link in model.links if link.body is not None]
-    if any(b.mass or any(b.inertia) for b in bodies) or any(model.armature):
+    if any(link.body is not None and link.body.weighs for link in model.links) or any(model.armature):
         return
     text = (
         f"no body of {model.name!r} has a mass; give masses, centres and inertias (numbers or symbols), or ask for "

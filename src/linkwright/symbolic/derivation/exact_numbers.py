@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from linkwright.base.arguments import shortened
 from linkwright.errors import ModelError
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number
 from linkwright.symbolic.derivation.literal import Link
@@ -22,6 +23,8 @@ from linkwright.symbolic.formulas.exact import (
     ONE,
     Matrix,
     added,
+    angle_sum,
+    cosine_and_sine,
     decimal,
     extent,
     from_parts,
@@ -29,11 +32,11 @@ from linkwright.symbolic.formulas.exact import (
     known_cosine,
     negated,
     rational,
-    spread,
     times,
     turn,
 )
 from linkwright.symbolic.formulas.formula import (
+    Angle,
     Applied,
     Sum,
     Symbol,
@@ -44,7 +47,7 @@ from linkwright.symbolic.formulas.formula import (
     natural,
     number,
 )
-from linkwright.symbolic.formulas.ring import Angle, Turn
+from linkwright.symbolic.formulas.ring import Turn
 
 #: Σ multiple · parameter by name.
 Multiples = Mapping[str, Fraction]
@@ -122,8 +125,7 @@ class Angles:
 
     def _quarters(self, name: str, sign: int, quarters: int) -> tuple[Sum, Sum]:
         """cos and sin of ±angle + quarter turns."""
-        symbol = ((Symbol(name), Fraction(1)),)
-        c, s = times(1, Trig("cos", symbol)), times(sign, Trig("sin", symbol))
+        c, s = cosine_and_sine(((Symbol(name), Fraction(sign)),))
         for _ in range(quarters % 4):
             c, s = negated(s), c
         return c, s
@@ -134,11 +136,9 @@ class Angles:
         c, s = self.pair(constant, f"phi{len(self.values) + 1}")
         names = sorted((n for n, m in multiples.items() if m), key=natural)
         if len(names) > _PARTS:
-            sign = 1 if multiples[names[0]] > 0 else -1
-            angle = tuple((Symbol(n), sign * multiples[n]) for n in names)
-            return _sum((c, s), (times(1, Trig("cos", angle)), times(sign, Trig("sin", angle))))
+            return angle_sum((c, s), cosine_and_sine(tuple((Symbol(n), multiples[n]) for n in names)))
         for name in names:
-            c, s = _sum((c, s), self._multiple(name, multiples[name]))
+            c, s = angle_sum((c, s), self._multiple(name, multiples[name]))
         return c, s
 
     def _multiple(self, name: str, m: Fraction) -> tuple[Sum, Sum]:
@@ -155,14 +155,6 @@ class Angles:
             sign = (-1) ** (k // 2) * (-1 if m < 0 and k % 2 else 1)
             parts[k % 2].append(Term(Fraction(sign * math.comb(n, k)), factors))
         return Sum(tuple(parts[0])), Sum(tuple(parts[1]))
-
-
-def _sum(a: tuple[Sum, Sum], b: tuple[Sum, Sum]) -> tuple[Sum, Sum]:
-    """cos and sin of the sum of two angles."""
-    return (
-        added(spread(a[0], b[0]), negated(spread(a[1], b[1]))),
-        added(spread(a[1], b[0]), spread(a[0], b[1])),
-    )
 
 
 def _zxz(r: Any) -> tuple[float, float, float]:
@@ -261,9 +253,9 @@ def from_expression(
     `exact` makes formulas of its numbers; `names` of names that are no parameters; `pair` the cosines. Without `pair`
     a number in an angle stays there if its cosine is not known exactly.
     """
-    formula = _Reading(exact, names or {}, pair or _alone(e)).formula(e, 0)
+    formula = _formula(e, exact, names or {}, pair or _alone(e), 0)
     if extent(formula).terms > _MOST_TERMS:
-        text = f"{_short(e)} has more than {_MOST_TERMS:,} terms when it is multiplied out"
+        text = f"{shortened(str(e), 60)} has more than {_MOST_TERMS:,} terms when it is multiplied out"
         raise ModelError(f"{text}; give a part of it as a parameter of its own")
     return formula
 
@@ -281,29 +273,24 @@ def _alone(e: Expression) -> Pair:
     return pair
 
 
-class _Reading:
-    """Reads one expression."""
-
-    def __init__(self, exact: Callable[[float], Sum], names: Mapping[str, Sum], pair: Pair) -> None:
-        self.exact, self.names, self.pair = exact, names, pair
-
-    def formula(self, e: Expression, level: int) -> Sum:
-        if isinstance(e, Number):
-            return self.exact(e.value)
-        if isinstance(e, Name):
-            return self.names[e.name] if e.name in self.names else times(1, Symbol(e.name))
-        if not isinstance(e, Call):
-            text = f"{_short(e)} is a table of numbers, which has no closed form; put a formula in its place"
-            raise ModelError(text)
-        if level > _MOST_LEVELS:
-            text = f"an expression has more than {_MOST_LEVELS} functions and products one inside the other"
-            raise ModelError(f"{text}; give a part of it as a parameter of its own")
-        if e.function in ("cos", "sin"):
-            angle = linear(e.arguments[0])
-            if angle is not None and not self.names.keys() & angle[0].keys():
-                return self.pair(*angle)[e.function == "sin"]
-        level += e.function not in _SUMS  # sums are flat
-        return from_parts(e.function, [self.formula(part, level) for part in e.arguments])
+def _formula(e: Expression, exact: Callable[[float], Sum], names: Mapping[str, Sum], pair: Pair, level: int) -> Sum:
+    """A part of an expression as a formula; `level` functions and products are around it."""
+    if isinstance(e, Number):
+        return exact(e.value)
+    if isinstance(e, Name):
+        return names[e.name] if e.name in names else times(1, Symbol(e.name))
+    if not isinstance(e, Call):
+        text = f"{shortened(str(e), 60)} is a table of numbers, which has no closed form; put a formula in its place"
+        raise ModelError(text)
+    if level > _MOST_LEVELS:
+        text = f"an expression has more than {_MOST_LEVELS} functions and products one inside the other"
+        raise ModelError(f"{text}; give a part of it as a parameter of its own")
+    if e.function in ("cos", "sin"):
+        angle = linear(e.arguments[0])
+        if angle is not None and not names.keys() & angle[0].keys():
+            return pair(*angle)[e.function == "sin"]
+    level += e.function not in _SUMS  # sums are flat
+    return from_parts(e.function, [_formula(part, exact, names, pair, level) for part in e.arguments])
 
 
 def plain(e: Expression) -> Sum | None:
@@ -367,8 +354,3 @@ def _fraction(e: Expression, value: float) -> Fraction:
 def _scaled(a: tuple[dict[str, Fraction], float], exact: Fraction, by: float) -> tuple[dict[str, Fraction], float]:
     multiples, constant = a
     return {n: m * exact for n, m in multiples.items()}, constant * by
-
-
-def _short(e: Expression) -> str:
-    text = str(e)
-    return repr(text if len(text) <= 60 else f"{text[:60]} …")

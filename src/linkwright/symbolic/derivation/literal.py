@@ -22,8 +22,8 @@ from linkwright.model.expression import Call, Expression, Name, Number, as_expre
 from linkwright.model.quantities import Slot, damper, friction, match
 from linkwright.model.topology import Topology, span
 from linkwright.symbolic.formulas.exact import ZERO, Matrix
-from linkwright.symbolic.formulas.formula import Sum, Symbol, evaluate, symbols
-from linkwright.symbolic.formulas.ring import Angle, Turn
+from linkwright.symbolic.formulas.formula import Angle, Sum, Symbol, evaluate, symbols
+from linkwright.symbolic.formulas.ring import Turn
 
 Vector = tuple[Sum, ...]  # x, y, z
 NONE: Vector = (ZERO, ZERO, ZERO)
@@ -37,6 +37,11 @@ class Inertial:
     mass: Sum
     com: Vector
     inertia: tuple[Sum, ...]
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it has mass or inertia."""
+        return any((self.mass, *self.inertia))
 
 
 @dataclass(frozen=True)
@@ -294,7 +299,8 @@ def _with_losses(law: Expression, named: Callable[[str, float], Name]) -> Expres
     v, size, speed = Name("v"), Slot("size"), Slot("speed")
     if isinstance(law, Call) and law.function == "add":
         first, second = law.arguments
-        return _joined(law, _with_losses(first, named), _with_losses(second, named))
+        parts = _with_losses(first, named), _with_losses(second, named)
+        return law if parts == law.arguments else Call("add", parts)
     slots = match(damper(v, size), law, ())
     if slots is not None:
         c = slots["size"]
@@ -304,11 +310,6 @@ def _with_losses(law: Expression, named: Callable[[str, float], Name]) -> Expres
         f = slots["size"]
         return friction(v, named("f", f.value), slots["speed"]) if isinstance(f, Number) and f.value != 0.0 else law
     return law
-
-
-def _joined(law: Call, first: Expression, second: Expression) -> Expression:
-    """The sum of two parts; where neither has changed, the law itself."""
-    return law if (first, second) == law.arguments else Call("add", (first, second))
 
 
 # -- lengths and gravity --------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.base.arguments import check_names
+from linkwright.errors import ModelError
 from linkwright.model.description import Description
 from linkwright.model.elements import JointForce, Rod
 from linkwright.model.expression import Expression, Name, Number, replaced
@@ -70,9 +71,7 @@ class _Reader:
         if isinstance(numbers, str) or not isinstance(numbers, Collection):
             text = f"numbers={numbers!r}; give a list of parameters, such as ['m1'], or 'all'"
             raise ModelError(text)
-        for name in numbers:
-            if name not in description.parameters:
-                raise NameNotFound("parameter", str(name), list(description.parameters))
+        check_names("parameter", numbers, description.parameters)
         self.folded: dict[Expression, Expression] = {Name(n): Number(description.parameters[n]) for n in numbers}
         if not isinstance(stem, str) or not stem.isidentifier() or stem[-1].isdigit():
             text = f"coordinates={stem!r}; give the letters that stand before the numbers, such as 'q' or 'theta'"
@@ -86,6 +85,8 @@ class _Reader:
         self.last: list[int] = []  # the elementary link of each tree position
         self.left_out: list[str] = []
         self.first: dict[int, int] = {}  # the first coordinate of each joint, of its leader's if it follows
+        self.bindings = {key: self.put(e) for key, e in description.bindings.items()}
+        self.named = {key for key, e in self.bindings.items() if e.names()}
         self.count()
         self.angles = Angles((*description.parameters, *self.moving()), digits, self.turned())
 
@@ -96,22 +97,21 @@ class _Reader:
 
     def turned(self) -> Iterator[Multiples]:
         """The combinations of parameters that the description has cosines of."""
-        laws = (element.law for element in self.d.elements if isinstance(element, JointForce))
-        for e in (*self.d.bindings.values(), *laws):
-            yield from angles_in(self.put(e))
+        laws = [self.put(element.law) for element in self.d.elements if isinstance(element, JointForce)]
+        for e in (*self.bindings.values(), *laws):
+            yield from angles_in(e)
 
     def bound(self, array: str, k: int, width: int) -> list[Expression | None]:
         """The expressions of a row of a description's array, None where it has a number."""
-        expressions = (self.d.bindings.get((array, k * width + e)) for e in range(width))
-        return [None if e is None else self.put(e) for e in expressions]
+        return [self.bindings.get((array, at)) for at in range(k * width, (k + 1) * width)]
 
     def free(self, array: str, k: int, width: int) -> bool:
         """Whether a row of a description's array has parameters in it."""
-        return any(e is not None and e.names() for e in self.bound(array, k, width))
+        return not self.named.isdisjoint([(array, at) for at in range(k * width, (k + 1) * width)])
 
     def formula(self, e: Expression, exact: Callable[[float], Sum] = decimal, names: Names = _NO_NAMES) -> Sum:
-        """An expression as a formula, with the parameters that stand for their values put in."""
-        return from_expression(self.put(e), exact, names, self.angles.combined)
+        """An expression, with the parameters that stand for their values put in, as a formula."""
+        return from_expression(e, exact, names, self.angles.combined)
 
     def number(self, x: float, e: Expression | None) -> Sum:
         """A number that may come from an expression."""
@@ -322,7 +322,7 @@ class _Reader:
                 "q": added(times(ratio, q), offset),
                 "v": times(ratio, Symbol(f"d{q.name}", "rate", q.name)),
             }
-            for term in scaled(tidied(self.formula(element.law, names=coupled)), -ratio):
+            for term in scaled(tidied(self.formula(self.put(element.law), names=coupled)), -ratio):
                 moving = any(s.role == "rate" for s in symbols(Sum((term,))).values())
                 forces = friction if moving else springs
                 forces[k] = added(forces[k], Sum((term,)))

@@ -5,6 +5,7 @@ F + d = M(q) q̈ + h(q, q̇) + V q̇ + g(q), paper 4's eq. 20.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -98,6 +99,10 @@ class Dynamics:
                 value = value + self.ring.poly(self.model.armature[i])
             self.m[i, j] = self.m[j, i] = value
             yield i, j
+
+    def derive_mass_matrix(self) -> None:
+        """Finds the whole of M."""
+        deque(self.mass_matrix(), maxlen=0)
 
     def upper(self) -> list[Poly]:
         """The entries of M on and above the diagonal, as far as they are found."""
@@ -216,7 +221,7 @@ class Dynamics:
 
     # -- gravity and energies -------------------------------------------------------------------------
     @cached_property
-    def potential(self) -> Poly:
+    def potential_energy(self) -> Poly:
         """U = −Σ g·(m p + mc), zero where every link's centre of mass is at ground's origin."""
         ring, gravity = self.ring, [self.ring.poly(x) for x in self.model.gravity]
         total = ring.zero
@@ -233,10 +238,15 @@ class Dynamics:
 
     def g(self, i: int) -> Poly:
         """g_i = ∂U/∂q_i."""
-        return self.ring.derivative(self.potential, i)
+        return self.ring.derivative(self.potential_energy, i)
 
     @property
-    def kinetic(self) -> Poly:
+    def lagrangian(self) -> Poly:
+        """L = T − U."""
+        return self.kinetic_energy - self.potential_energy
+
+    @property
+    def kinetic_energy(self) -> Poly:
         """T = ½ q̇ᵀ M q̇."""
         ring, rates = self.ring, [self.ring.symbol(x) for x in self.ring.rates]
         total = ring.zero
@@ -260,8 +270,10 @@ class Algebra:
 
     def product(self, matrices: Sequence[Rows]) -> Rows:
         ring = self.ring
-        total = [[ring.one if i == j else ring.zero for j in range(3)] for i in range(3)]
-        for r in matrices:
+        if not matrices:
+            return [[ring.one if i == j else ring.zero for j in range(3)] for i in range(3)]
+        total = [list(row) for row in matrices[0]]
+        for r in matrices[1:]:
             columns = list(zip(*r, strict=True))
             total = [[ring.reduced(dot(row, c, ring.zero)) for c in columns] for row in total]
         return total

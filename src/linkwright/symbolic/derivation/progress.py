@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from math import log
 from warnings import warn
 
+from linkwright.base.arguments import counted
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightWarning
 from linkwright.symbolic.derivation.literal import Model
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way
-from linkwright.symbolic.formulas.formula import Symbol, place
-from linkwright.symbolic.formulas.ring import Angle, Poly
-from linkwright.symbolic.printing.code import counted
+from linkwright.symbolic.formulas.formula import place
+from linkwright.symbolic.formulas.ring import Poly
 
 #: Called after each entry: its name, how many are done, how many there are.
 Progress = Callable[[str, int, int], None]
@@ -121,12 +121,8 @@ def _first(model: Model, end: int) -> Model:
     n = 1 + max(link.coordinate for link in links)
     angles = 1 + max((k for link in links for k, _ in link.angle.multiples), default=-1)
     parts = {name: getattr(model, name)[:n] for name in ("coordinates", "joints", "armature", "friction", "springs")}
-    return replace(model, links=links, angles=_within(model.angles[:angles], model.coordinates[:n]), **parts)
-
-
-def _within(angles: tuple[Angle, ...], coordinates: tuple[Symbol, ...]) -> tuple[Angle, ...]:
-    known = set(coordinates)
-    return tuple(tuple((s, m) for s, m in angle if s in known) for angle in angles)
+    within = tuple(tuple((s, m) for s, m in angle if s in parts["coordinates"]) for angle in model.angles[:angles])
+    return replace(model, links=links, angles=within, **parts)
 
 
 def _growth(terms: list[int], left: int) -> float:

@@ -10,9 +10,10 @@ from math import lcm, pi
 
 import numpy as np
 
+from linkwright.base.arguments import check_names
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
 from linkwright.symbolic.formulas.calculus import derivative, replaced
 from linkwright.symbolic.formulas.exact import ZERO, added, exact_number, finite, negated, short, times
@@ -145,9 +146,7 @@ def _forces(dynamics: Dynamics, forces: Mapping[str, Force] | Sequence[Force] | 
     if forces is None:
         return [ZERO] * dynamics.n
     if isinstance(forces, Mapping):
-        for name in forces:
-            if name not in names:
-                raise NameNotFound("coordinate", str(name), names)
+        check_names("coordinate", forces, names)
         forces = [forces.get(name, 0) for name in names]
     elif isinstance(forces, str) or not isinstance(forces, Sequence | np.ndarray):
         text = f"the forces are {short(forces)}; give one for each coordinate, or some by name: {{{names[0]!r}: 1.5}}"

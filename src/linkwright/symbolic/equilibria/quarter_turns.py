@@ -14,6 +14,7 @@ from math import cos, pi, prod, sin
 import numpy as np
 
 from linkwright.base.arrays import Floats
+from linkwright.base.locks import cached_property
 from linkwright.symbolic.derivation.literal import Model
 from linkwright.symbolic.equilibria.balance import Balance
 from linkwright.symbolic.formulas.exact import rational
@@ -39,8 +40,9 @@ class Gimbals:
 
     def __init__(self, balance: Balance, parameters: Mapping[str, float]) -> None:
         self.balance, self.parameters = balance, parameters
+        self.units = balance.units(parameters)
         self.triples = triples(balance.dynamics.model)
-        self._largest: float | None = None
+        self.notes: dict[str, None] = {}  # on the points that were looked at, each once
 
     def locked(self, q: Floats) -> list[tuple[int, int, int]]:
         """The joints whose pitch is ±90° at q."""
@@ -55,17 +57,16 @@ class Gimbals:
             # A force on the pitch acts about the axis of the angles as they are, not about the one that is missing.
             moment = self.balance.only(other[None], self.parameters)[0, pitch]
             moment += evaluate(self.balance.forces[pitch], self.parameters)
-            if abs(moment) > _SURE_OF_LOCK * self._size():
+            if abs(moment) > _SURE_OF_LOCK * self._largest:
+                self.notes[LEFT_OUT] = None
                 return False
         return True
 
-    def _size(self) -> float:
+    @cached_property
+    def _largest(self) -> float:
         """The largest force at some poses."""
-        if self._largest is None:
-            units = self.balance.units(self.parameters)
-            q = np.random.default_rng(0).uniform(-pi, pi, (64, self.balance.n)) * units
-            self._largest = float(np.abs(self.balance.only(q, self.parameters) * units).max(initial=0.0))
-        return self._largest
+        q = np.random.default_rng(0).uniform(-pi, pi, (64, self.balance.n)) * self.units
+        return float(np.abs(self.balance.only(q, self.parameters) * self.units).max(initial=0.0))
 
 
 def triples(model: Model) -> list[tuple[int, int, int]]:

@@ -9,11 +9,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from linkwright.base.arguments import check_names
 from linkwright.base.arrays import Floats
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
 from linkwright.symbolic.equilibria.balance import Balance, Force, roots
-from linkwright.symbolic.equilibria.quarter_turns import LEFT_OUT, UNSURE, Exact, Gimbals, quarters, triples
+from linkwright.symbolic.equilibria.quarter_turns import UNSURE, Exact, Gimbals, quarters, triples
 from linkwright.symbolic.formulas.exact import finite, short
 from linkwright.symbolic.formulas.formula import Sum
 from linkwright.symbolic.formulas.ring import Compiled
@@ -158,12 +159,12 @@ def _point(
 def _values(balance: Balance, values: Mapping[str, float] | None) -> dict[str, float]:
     known = dict(balance.dynamics.model.values)
     moving = {q.name for q in balance.dynamics.model.coordinates}
+    check_names("parameter", values or (), sorted({*known, *balance.used} - moving))
     for name, x in (values or {}).items():
-        if name in moving or (name not in known and name not in balance.used):
-            raise NameNotFound("parameter", str(name), sorted({*known, *balance.used} - moving))
         if not finite(x):
             raise ModelError(f"the value of {name} is {short(x)}; give a finite number", element=name)
-    return {**known, **{name: float(x) for name, x in (values or {}).items()}}
+        known[name] = float(x)
+    return known
 
 
 def _pushed(balance: Balance, parameters: Mapping[str, float] | None) -> str:
@@ -216,30 +217,16 @@ def _same(balance: Balance, q: Floats, other: Equilibrium, units: Floats) -> boo
     return bool((balance.apart((q - other.q) / units)[fixed] < NEAR).all())
 
 
-class _Modes:
+class _Modes(Gimbals):
     """Stability and small swings, M and K with the parameters' values."""
 
     def __init__(self, balance: Balance, parameters: Mapping[str, float]) -> None:
-        self.balance, self.parameters, dy = balance, parameters, balance.dynamics
+        super().__init__(balance, parameters)
+        dy = balance.dynamics
         if not dy.m:
-            for _ in dy.mass_matrix():
-                pass
+            dy.derive_mass_matrix()
         dy.check_mass_matrix()
         self.compiled = Compiled([dy.m[i, j] for i in range(dy.n) for j in range(dy.n)])
-        self.gimbals = Gimbals(balance, parameters)
-        self.units = balance.units(parameters)
-        self.notes: list[str] = []
-
-    def _note(self, note: str) -> None:
-        if note not in self.notes:
-            self.notes.append(note)
-
-    def at_rest(self, q: Floats) -> bool:
-        """Whether a point at which every coordinate's force vanishes is one of rest: not always at a pitch of ±90°."""
-        balanced = self.gimbals.at_rest(q)
-        if not balanced:
-            self._note(LEFT_OUT)
-        return balanced
 
     def _k(self, q: Floats) -> Floats:
         k: Floats = self.balance.at(q[None], self.parameters)[1][0]
@@ -269,9 +256,9 @@ class _Modes:
         growing = int((squares < -least).sum())
         stability: Stability = "unstable" if growing else "stable" if (squares > least).all() else "neutral"
         frequencies = np.sqrt(squares[squares > least]) / (2.0 * pi) if swings else np.zeros(0)
-        if self.gimbals.locked(q):
+        if self.locked(q):
             stability, frequencies = "unstable" if growing else "unknown", np.zeros(0)
-            self._note(UNSURE)
+            self.notes[UNSURE] = None
         return stability, growing, np.asarray(frequencies, np.float64)
 
 

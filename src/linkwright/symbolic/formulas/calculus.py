@@ -10,12 +10,14 @@ from linkwright.symbolic.formulas.exact import (
     ONE,
     ZERO,
     added,
+    angle_sum,
     constant,
+    cosine_and_sine,
+    decimal,
     from_parts,
     known_angle,
     negated,
     product,
-    rational,
     times,
 )
 from linkwright.symbolic.formulas.formula import Applied, Factor, Sum, Symbol, Term, Trig, number, raised
@@ -163,20 +165,12 @@ def _trig_replaced(factor: Trig, values: Mapping[str, Fraction]) -> Sum:
     remaining = tuple((s, m) for s, m in factor.angle if s.name not in values)
     if len(remaining) == len(factor.angle):
         return times(1, factor)
-    c, s = cosine_and_sine(math.fsum(float(m * values[x.name]) for x, m in factor.angle if x.name in values))
-    if not remaining:
-        return c if factor.function == "cos" else s
-    sign = 1 if remaining[0][1] > 0 else -1
-    remaining = tuple((x, m * sign) for x, m in remaining)
-    cr, sr = times(1, Trig("cos", remaining)), times(sign, Trig("sin", remaining))
-    if factor.function == "cos":
-        return added(product(c, cr), negated(product(s, sr)))
-    return added(product(s, cr), product(c, sr))
-
-
-def cosine_and_sine(angle: float) -> tuple[Sum, Sum]:
-    """Of a number: algebraic for multiples of 15°, otherwise decimals."""
-    return known_angle(angle) or (number(rational(math.cos(angle))), number(rational(math.sin(angle))))
+    angle = math.fsum(float(m * values[x.name]) for x, m in factor.angle if x.name in values)
+    # Algebraic for multiples of 15°, otherwise decimals.
+    pair = known_angle(angle) or (decimal(math.cos(angle)), decimal(math.sin(angle)))
+    if remaining:
+        pair = angle_sum(pair, cosine_and_sine(remaining))
+    return pair[factor.function == "sin"]
 
 
 def folded(function: str, arguments: list[Sum]) -> Sum:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any, TypeAlias
 
-from linkwright.symbolic.formulas.formula import Applied, Factor, Root, Sum, Term, number, raised
+from linkwright.symbolic.formulas.formula import Angle, Applied, Factor, Root, Sum, Symbol, Term, Trig, number, raised
 
 Matrix: TypeAlias = tuple[tuple[Sum, ...], ...]
 #: Angles and entries of rotations this near to an exact one are that one: files round their angles.
@@ -108,6 +108,21 @@ def _cosine(steps: int) -> Sum:
     return _QUARTER[steps] if steps <= 6 else negated(_QUARTER[12 - steps])
 
 
+def cosine_and_sine(angle: Angle) -> tuple[Sum, Sum]:
+    """cos and sin of Σ multiple · symbol, the first multiple taken above zero."""
+    sign = 1 if angle[0][1] > 0 else -1
+    upward = tuple((symbol, sign * m) for symbol, m in angle)
+    return times(1, Trig("cos", upward)), times(sign, Trig("sin", upward))
+
+
+def angle_sum(a: tuple[Sum, Sum], b: tuple[Sum, Sum]) -> tuple[Sum, Sum]:
+    """cos and sin of the sum of two angles that are given by theirs."""
+    return (
+        added(spread(a[0], b[0]), negated(spread(a[1], b[1]))),
+        added(spread(a[1], b[0]), spread(a[0], b[1])),
+    )
+
+
 def known_angle(angle: float) -> tuple[Sum, Sum] | None:
     """The cosine and sine of an angle that is a multiple of 15°."""
     steps = round(angle / _STEP)
@@ -161,6 +176,14 @@ def product(a: Sum, b: Sum) -> Sum:
     if len(a.terms) == len(b.terms) == 1:
         return spread(a, b)
     return times(1, *(x for x in (a, b) if constant(x) != 1)) or ONE
+
+
+def bracketed(*factors: Symbol | Sum) -> Sum:
+    """The product of symbols and formulas, in brackets but for those of one term."""
+    parts = [x.terms[0] if isinstance(x, Sum) and len(x.terms) == 1 else Term(Fraction(1), ((x, 1),)) for x in factors]
+    return Sum(
+        (Term(math.prod((t.number for t in parts), start=Fraction(1)), tuple(f for t in parts for f in t.factors)),)
+    )
 
 
 def spread(a: Sum, b: Sum) -> Sum:

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from linkwright.model.expression import FUNCTIONS
 
+#: Σ multiple · symbol.
+Angle: TypeAlias = "tuple[tuple[Symbol, Fraction], ...]"
 Role = Literal["coordinate", "rate", "acceleration", "parameter", "force", "variable"]
 
 
@@ -35,7 +37,7 @@ class Trig:
     """cos or sin of Σ multiple · angle, the angles by name."""
 
     function: Literal["cos", "sin"]
-    angle: tuple[tuple[Symbol, Fraction], ...]
+    angle: Angle
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,24 +246,26 @@ def symbols(formula: Sum) -> dict[str, Symbol]:
     return by_name
 
 
-def evaluate(formula: Sum, values: Mapping[str, float]) -> float:
-    """The value for these values of the symbols, in floating point: the printers' own oracle."""
+def evaluate(formula: Sum, values: Mapping[str, Any]) -> Any:
+    """The value for these values of the symbols, numbers or arrays of one shape: the printers' own oracle."""
     total = 0.0
     for term in formula:
         product = float(term.number)
         for factor, power in term.factors:
-            if isinstance(factor, Symbol):
-                value = values[factor.name]
-            elif isinstance(factor, Trig):
-                angle = sum(float(n) * values[s.name] for s, n in factor.angle)
-                value = math.cos(angle) if factor.function == "cos" else math.sin(angle)
-            elif isinstance(factor, Root):
-                value = math.sqrt(factor.of)
-            elif isinstance(factor, Sum):
-                value = evaluate(factor, values)
-            else:
-                function = FUNCTIONS[factor.function][1]
-                value = float(np.asarray(function(*(evaluate(a, values) for a in factor.arguments))))
-            product *= value**power
-        total += product
+            product = product * factor_value(factor, values) ** power
+        total = total + product
     return total
+
+
+def factor_value(factor: Factor, values: Mapping[str, Any]) -> Any:
+    """The value of a factor, as `evaluate` has it."""
+    if isinstance(factor, Symbol):
+        return values[factor.name]
+    if isinstance(factor, Trig):
+        angle = sum(float(n) * values[s.name] for s, n in factor.angle)
+        return np.cos(angle) if factor.function == "cos" else np.sin(angle)
+    if isinstance(factor, Root):
+        return math.sqrt(factor.of)
+    if isinstance(factor, Sum):
+        return evaluate(factor, values)
+    return FUNCTIONS[factor.function][1](*(evaluate(a, values) for a in factor.arguments))

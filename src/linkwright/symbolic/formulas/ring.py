@@ -20,6 +20,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError
 from linkwright.symbolic.formulas.formula import (
+    Angle,
     Applied,
     Factor,
     Root,
@@ -27,15 +28,11 @@ from linkwright.symbolic.formulas.formula import (
     Symbol,
     Term,
     Trig,
-    evaluate,
+    factor_value,
     factors,
-    raised,
-    symbols,
 )
 
 Poly: TypeAlias = Any  # flint.fmpq_mpoly
-#: Σ multiple · symbol, as `Trig` has it.
-Angle: TypeAlias = tuple[tuple[Symbol, Fraction], ...]
 #: A product of variables: each with its power, by rising variable.
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 _ROOTS = (2, 3)
@@ -178,20 +175,10 @@ class Ring:
         arrays = {name: np.asarray(x, np.float64) for name, x in numbers.items()}
         shape = np.broadcast_shapes(*(x.shape for x in arrays.values()))
         x = np.zeros((len(self._factors), *shape))
-        for k, factor in enumerate(self._factors):
-            if isinstance(factor, Symbol):
-                x[k] = arrays.get(factor.name, np.nan)
-            elif isinstance(factor, Trig):
-                angle = sum(float(n) * arrays[s.name] for s, n in factor.angle)
-                x[k] = np.cos(angle) if factor.function == "cos" else np.sin(angle)
-            elif isinstance(factor, Root):
-                x[k] = np.sqrt(factor.of)
-            else:
-                # One state after another: laws may be of any functions, and they are few.
-                law = raised(factor)
-                states = {name: np.broadcast_to(arrays[name], shape) for name in symbols(law)}
-                for at in np.ndindex(shape):
-                    x[k, *at] = evaluate(law, {name: float(state[at]) for name, state in states.items()})
+        with np.errstate(all="ignore"):
+            for k, factor in enumerate(self._factors):
+                known = not isinstance(factor, Symbol) or factor.name in arrays
+                x[k] = factor_value(factor, arrays) if known else np.nan
         return x
 
     def evaluate(self, p: Poly, x: Floats) -> Floats:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwright.base.arguments import check_names
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
 from linkwright.symbolic.formulas.calculus import derivative, replaced
 from linkwright.symbolic.formulas.exact import ONE, ZERO, added, exact_number, finite, short, times
@@ -91,7 +92,7 @@ class Linearisation:
 
     @property
     def ring(self) -> Ring:
-        """The ring of the polynomials of `entries`: with the functions in joints' laws, at the point."""
+        """The ring of the matrices' polynomials: with the functions in joints' laws, at the point."""
         return self._moved.ring
 
     @cached_property
@@ -102,10 +103,6 @@ class Linearisation:
     @cached_property
     def _still(self) -> bool:
         return all(self.fixed.get(s.name) == 0 for s in self.dynamics.ring.rates)
-
-    def entries(self, name: Literal["M", "D", "K"]) -> Rows:
-        """A matrix as polynomials over `ring`."""
-        return {"M": self._m, "D": self._d, "K": self._k}[name]
 
     @cached_property
     def _m(self) -> Rows:
@@ -187,8 +184,7 @@ class Linearisation:
 
     def sympy(self, name: Name) -> Any:
         """One of the matrices in SymPy's symbols."""
-        if name not in get_args(Name):
-            raise NameNotFound("matrix of the linear model", str(name), list(get_args(Name)))
+        check_names("matrix of the linear model", (name,), get_args(Name))
         from linkwright.symbolic.printing.sympy_out import to_sympy_block  # for weight: SymPy
 
         return to_sympy_block(getattr(self, name))
@@ -197,7 +193,10 @@ class Linearisation:
     def matrices(self, values: Mapping[str, Any] | None = None) -> tuple[Floats, Floats, Floats]:
         """M, D, K as numbers (..., n, n) with these values of the symbols, and otherwise the model's."""
         numbers = {**self._known, **(values or {})}
-        self._check_values(numbers)
+        used = {name for block in (self.M, self.D, self.K) for entry in block.entries for name in symbols(entry)}
+        missing = sorted(used - set(numbers))
+        if missing:
+            raise ModelError(f"no value is known of {', '.join(missing)}; give it in values=", element=missing[0])
         x = self.ring.values(numbers)
 
         def evaluated(rows: Rows) -> Floats:
@@ -207,13 +206,9 @@ class Linearisation:
 
     def state_space(self, values: Mapping[str, Any] | None = None) -> tuple[Floats, Floats]:
         """A (..., 2n, 2n) and B (..., 2n, n) as numbers; arguments as for `matrices`."""
-        return _state_space(*self.matrices(values))
-
-    def _check_values(self, numbers: Mapping[str, Any]) -> None:
-        used = {name for block in (self.M, self.D, self.K) for name in _used(block)}
-        missing = sorted(used - set(numbers))
-        if missing:
-            raise ModelError(f"no value is known of {', '.join(missing)}; give it in values=", element=missing[0])
+        m, d, k = self.matrices(values)
+        inverse = np.asarray(np.linalg.inv(m), np.float64)
+        return _blocks(-inverse @ k, -inverse @ d, inverse)
 
     def numeric(
         self, q: ArrayLike, v: ArrayLike | None = None, *, a: ArrayLike | None = None, tau: ArrayLike | None = None
@@ -233,13 +228,10 @@ class Linearisation:
         shape = np.broadcast_shapes(*(x.shape for x in states.values()))
         full = {key: np.ascontiguousarray(np.broadcast_to(x, shape)) for key, x in states.items()}
         full.setdefault("v", np.zeros(shape))
-        if self.mech is not None and self._same_coordinates(self.mech):
+        whole = not self.model.left_out and not self.fixed
+        if self.mech is not None and whole and self.mech.nq == self.mech.nv == self.n:
             return self._by_tape(self.mech, full)
         return self._by_polynomials(full)
-
-    def _same_coordinates(self, mech: Mechanism) -> bool:
-        whole = not self.model.left_out and not self.fixed
-        return whole and mech.nq == mech.nv == self.n
 
     def _by_tape(self, mech: Mechanism, full: Mapping[str, Floats]) -> tuple[Floats, Floats]:
         q, v = full["q"], full["v"]
@@ -295,10 +287,9 @@ def _fixed(dynamics: Dynamics, point: Point) -> dict[str, Fraction]:
     named = _named(point, [s.name for s in ring.coordinates])
     motion = [s.name for s in (*ring.rates, *ring.accelerations)]
     known = [*(s.name for s in ring.coordinates), *motion, *dynamics.model.values]
+    check_names("symbol", named, known)
     numbers = {name: Fraction(0) for name in motion if name not in named}
     for name, x in named.items():
-        if name not in known:
-            raise NameNotFound("symbol", name, known)
         if (isinstance(x, str) and x == "free") or _name(x) == name:
             continue
         if not finite(x):
@@ -328,15 +319,6 @@ def _name(x: Any) -> str:
     """The name of a symbol, ours or SymPy's; a text is its own."""
     name = x if isinstance(x, str) else getattr(x, "name", "")
     return name if isinstance(name, str) else ""
-
-
-def _used(block: Block) -> set[str]:
-    return {name for entry in block.entries for name in symbols(entry)}
-
-
-def _state_space(m: Floats, d: Floats, k: Floats) -> tuple[Floats, Floats]:
-    inverse = np.asarray(np.linalg.inv(m), np.float64)
-    return _blocks(-inverse @ k, -inverse @ d, inverse)
 
 
 def _blocks(by_q: Floats, by_v: Floats, by_tau: Floats) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from flint import fmpq, fmpq_mat
 
 from linkwright.errors import ModelError
-from linkwright.symbolic.formulas.exact import scaled
+from linkwright.symbolic.formulas.exact import bracketed, scaled
 from linkwright.symbolic.formulas.formula import Sum, Term
 from linkwright.symbolic.formulas.ring import Poly, Ring
 
@@ -36,18 +36,11 @@ class Quotient:
         above, below = ring.formula(self.above), ring.formula(self.below)
         if not above or (len(below.terms) == 1 and below.terms[0] == Term(Fraction(1))):
             return above
+        inverse = Term(Fraction(1), ((below, -1),))
         if len(below.terms) == 1:
             (one,) = below.terms
-            under = tuple((factor, -power) for factor, power in one.factors)
-            scale = 1 / one.number
-        else:
-            under, scale = ((below, -1),), Fraction(1)
-        if len(above.terms) == 1:
-            (term,) = above.terms
-            return Sum((Term(term.number * scale, (*term.factors, *under)),))
-        if not under:
-            return scaled(above, scale)
-        return Sum((Term(scale, ((above, 1), *under)),))
+            inverse = Term(1 / one.number, tuple((factor, -power) for factor, power in one.factors))
+        return bracketed(above, Sum((inverse,))) if inverse.factors else scaled(above, inverse.number)
 
 
 def solved(ring: Ring, m: Rows, right: Rows) -> list[list[Quotient]]:

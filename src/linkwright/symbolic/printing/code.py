@@ -11,8 +11,9 @@ from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from linkwright.base.arguments import counted
 from linkwright.errors import LinkwrightError
-from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
+from linkwright.symbolic.formulas.formula import Angle, Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
 from linkwright.symbolic.printing.formula_writer import content, to_float
 from linkwright.symbolic.printing.sheet import QUANTITIES, Sheet, different, places, used
 
@@ -20,7 +21,8 @@ from linkwright.symbolic.printing.sheet import QUANTITIES, Sheet, different, pla
 PIECE = 80
 #: Signs in a line of code.
 WIDTH = 110
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+#: The signs of arithmetic, and what they count as.
+_INFIX = {"add": ("+", "add"), "sub": ("-", "add"), "mul": ("*", "multiply"), "div": ("/", "divide")}
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,6 @@ class Operations:
         """The count as a sentence."""
         words = f"{self}."
         return words[0].upper() + words[1:]
-
-
-def counted(number: int, thing: str) -> str:
-    """A number and its thing, in the plural where there are several."""
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 class Language(ABC):
@@ -105,19 +102,11 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Vector:
-    """An argument that holds several symbols: q, dq, ddq."""
-
-    name: str
-    symbols: tuple[Symbol, ...]
-
-
-@dataclass(frozen=True)
 class Routine:
     """One block as a function: its arguments, its statements, and what to give back by rows."""
 
     block: Block
-    vectors: tuple[Vector, ...]
+    vectors: Mapping[str, tuple[Symbol, ...]]  # arguments that hold several symbols: q, dq, ddq
     scalars: tuple[str, ...]  # names of arguments that stand alone, such as time
     parameters: tuple[str, ...]  # names of the parameters that it needs
     names: dict[str, str]  # every symbol that it needs → identifier
@@ -133,17 +122,17 @@ def routine(sheet: Sheet, block: Block, language: Language) -> Routine:
     groups = sheet.vectors
     # The usual blocks are functions of these, whether or not a mechanism's happen to depend on them.
     usual = QUANTITIES[block.name].of if block.name in QUANTITIES else (0,)
-    vectors = tuple(
-        Vector(name, symbols)
+    vectors = {
+        name: symbols
         for dots, (name, symbols) in enumerate(groups.items())
         if symbols and (dots in usual or any(s.name in here for s in symbols))
-    )
+    }
     listed = {s.name for symbols in groups.values() for s in symbols}
     parameters = tuple(name for name in values if name in here and name not in listed)
     scalars = tuple(name for name in here if name not in listed and name not in values)
     taken = {*language.reserved, "p", *groups}
     names: dict[str, str] = {}
-    for name in (*(s.name for v in vectors for s in v.symbols), *parameters, *scalars):
+    for name in (*(s.name for symbols in vectors.values() for s in symbols), *parameters, *scalars):
         names[name] = language.identifier(name, taken)
         taken.add(names[name])
     body = _Body(language, names, taken)
@@ -179,8 +168,8 @@ class _Body:
         # The same by identity: the hash of a cosine costs more than all else about a term.
         self._quick: dict[tuple[int, int], tuple[Factor, str]] = {}
         self._seen: set[int] = set()
-        self._angles: dict[tuple[tuple[Symbol, Fraction], ...], str] = {}
-        self._paired: set[tuple[tuple[Symbol, Fraction], ...]] = set()
+        self._angles: dict[Angle, str] = {}
+        self._paired: set[Angle] = set()
         self._brackets: Counter[Sum] = Counter()
         self._numbers: Counter[str] = Counter()
 
@@ -301,31 +290,28 @@ class _Body:
         if quick is not None:
             return quick[1]
         key = (factor, power)
-        variable = self._known.get(key)
-        if variable is not None:
-            self._quick[id(factor), power] = (factor, variable)
-            return variable
-        if power > 1:
+        if key not in self._known and power > 1:
             base = self._variable(factor)
             half = self._factor(factor, power // 2)
             other = half if power % 2 == 0 else self._factor(factor, power - power // 2)
             self.count["multiply"] += 1
             where = self._powers if isinstance(factor, Symbol | Trig | Root) else self._rest
-            variable = self._simple(f"{base}_{power}", f"{half}*{other}", where)
-        elif isinstance(factor, Sum) and self._brackets[factor] < 2 and len(factor.terms) <= PIECE:
+            self._known[key] = self._simple(f"{base}_{power}", f"{half}*{other}", where)
+        elif key not in self._known and isinstance(factor, Sum) and self._alone(factor):
             return f"({self._inline(factor)})"
-        else:
-            variable = self._variable(factor)
-        self._known[key] = variable
+        variable = self._known[key] if power > 1 else self._variable(factor)
+        self._quick[id(factor), power] = (factor, variable)
         return variable
+
+    def _alone(self, bracket: Sum) -> bool:
+        """Whether a bracket stands in one place alone, and is short."""
+        return self._brackets[bracket] < 2 and len(bracket.terms) <= PIECE
 
     def _variable(self, factor: Factor) -> str:
         """A factor as a variable that holds it."""
-        key = (factor, 1)
-        variable = self._known.get(key)
-        if variable is None:
-            variable = self._known[key] = self._assigned(factor)
-        return variable
+        if (factor, 1) not in self._known:
+            self._known[factor, 1] = self._assigned(factor)
+        return self._known[factor, 1]
 
     def _assigned(self, factor: Factor) -> str:
         if isinstance(factor, Symbol):
@@ -346,13 +332,13 @@ class _Body:
             return self._inline(Sum(tuple(Term(-t.number, t.factors) for t in factor.arguments[0])))
         arguments = [self._inline(a) for a in factor.arguments]
         if factor.function in _INFIX:
-            kind = {"add": "add", "sub": "add", "mul": "multiply", "div": "divide"}[factor.function]
+            sign, kind = _INFIX[factor.function]
             self.count[kind] += 1
-            return f"{enclosed(arguments[0])}{_INFIX[factor.function]}{enclosed(arguments[1])}"
+            return f"{enclosed(arguments[0])}{sign}{enclosed(arguments[1])}"
         self.count["function"] += 1
         return self.language.call(factor.function, arguments)
 
-    def _angle(self, angle: tuple[tuple[Symbol, Fraction], ...]) -> str:
+    def _angle(self, angle: Angle) -> str:
         """An angle as an expression; as a variable where both its cosine and its sine are wanted."""
         known = self._angles.get(angle)
         if known is not None:
@@ -368,7 +354,7 @@ class _Body:
         self._angles[angle] = text
         return text
 
-    def _angle_name(self, angle: tuple[tuple[Symbol, Fraction], ...]) -> str:
+    def _angle_name(self, angle: Angle) -> str:
         """2θ2 − θ3 as 2theta2_less_theta3; a long one by how many there are already."""
         parts = []
         for k, (symbol, n) in enumerate(angle):

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from linkwright.base.arguments import counted
 from linkwright.kernels.c.spelling import comment, function_name
 from linkwright.kernels.c.spelling import literal as c_literal
-from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, counted, header, routine, wrapped
+from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, header, routine, wrapped
 from linkwright.symbolic.printing.sheet import Sheet, ascii_identifier, folded, python_identifier, used
 
 _MATH = ("asin", "acos", "atan", "atan2", "sin", "cos", "tan", "sqrt", "exp", "log", "sinh", "cosh", "tanh", "pow")
@@ -75,7 +76,7 @@ def python_module(sheet: Sheet) -> str:
 
 def _function(sheet: Sheet, one: Routine, name: str) -> list[str]:
     values = sheet.values
-    arguments = [*(v.name for v in one.vectors), *(one.names[s] for s in one.scalars)]
+    arguments = [*one.vectors, *(one.names[s] for s in one.scalars)]
     if values:
         arguments.append("p" if None in values.values() else "p=PARAMETERS")
     shape = one.block.shape
@@ -83,13 +84,13 @@ def _function(sheet: Sheet, one: Routine, name: str) -> list[str]:
     kind = f"{lists} of {shape[-1]}" if shape else "a number"
     lines = [f"def {name}({', '.join(arguments)}):"]
     lines.append(f'    """{one_line(sheet.heading(one.block))}: {kind}. {one.operations.sentence}"""')
-    for vector in one.vectors:
-        unpacked = ", ".join(one.names[s.name] for s in vector.symbols)
-        pieces = [f"{one.names[s.name]}," for s in vector.symbols]
+    for vector, symbols in one.vectors.items():
+        unpacked = ", ".join(one.names[s.name] for s in symbols)
+        pieces = [f"{one.names[s.name]}," for s in symbols]
         if len(unpacked) > WIDTH - 12:
-            lines += [*wrapped(["(", *pieces], "    ", "        ", WIDTH), f"    ) = {vector.name}"]
+            lines += [*wrapped(["(", *pieces], "    ", "        ", WIDTH), f"    ) = {vector}"]
         else:
-            lines.append(f"    {unpacked}{',' if len(pieces) == 1 else ''} = {vector.name}")
+            lines.append(f"    {unpacked}{',' if len(pieces) == 1 else ''} = {vector}")
     lines += [f"    {one.names[n]} = p[{_key(n)}]" for n in one.parameters]
     for statement in one.statements:
         lines += _assignment(statement)
@@ -222,7 +223,7 @@ def c_comment(text: str) -> str:
 
 def _c_function(sheet: Sheet, one: Routine, name: str, prefix: str, members: dict[str, str]) -> list[str]:
     shape = one.block.shape
-    arguments = [f"const double {v.name}[{len(v.symbols)}]" for v in one.vectors]
+    arguments = [f"const double {vector}[{len(symbols)}]" for vector, symbols in one.vectors.items()]
     arguments += [f"double {one.names[s]}" for s in one.scalars]
     if members:
         arguments.append(f"const {prefix}_parameters *p")
@@ -232,10 +233,10 @@ def _c_function(sheet: Sheet, one: Routine, name: str, prefix: str, members: dic
     lines = [*pieces.functions, f"/* {c_comment(sheet.heading(one.block))}: {one.operations}. */"]
     lines += [f"{'void' if shape else 'double'} {name}({', '.join(arguments) or 'void'})", "{"]
     needed = used(one.block)
-    for v in one.vectors:
-        here = [(k, one.names[s.name]) for k, s in enumerate(v.symbols) if s.name in needed]
-        lines += [f"    const double {word} = {v.name}[{k}];" for k, word in here]
-        lines += [] if here else [f"    (void){v.name};"]
+    for vector, symbols in one.vectors.items():
+        here = [(k, one.names[s.name]) for k, s in enumerate(symbols) if s.name in needed]
+        lines += [f"    const double {word} = {vector}[{k}];" for k, word in here]
+        lines += [] if here else [f"    (void){vector};"]
     lines += [f"    const double {one.names[n]} = p->{members[n]};" for n in one.parameters]
     if members and not one.parameters:
         lines.append("    (void)p;")

@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 
+from linkwright.base.arguments import counted
 from linkwright.symbolic.formulas.formula import Block, Sum
-from linkwright.symbolic.printing.code import Operations, counted, wrapped
+from linkwright.symbolic.printing.code import Operations, wrapped
 from linkwright.symbolic.printing.count import COSTS, costs
 from linkwright.symbolic.printing.formula_writer import Plain
 from linkwright.symbolic.printing.latex import Latex, aligned
@@ -25,7 +26,7 @@ _WIDTH = 90
 def markdown_page(sheet: Sheet) -> str:
     """A page with the equation of motion, every block, the symbols with their values, and the cost."""
     latex, plain = Latex(), Plain()
-    lines = markdown_head(sheet, sheet.notes)
+    lines = markdown_head(sheet)
     if sheet.motion:
         lines += [f"$$ {latex.equation(sheet)} $$", ""]
     each, together = costs(sheet)
@@ -41,10 +42,10 @@ def markdown_page(sheet: Sheet) -> str:
     return markdown_file(lines)
 
 
-def markdown_head(sheet: Sheet, sentences: Sequence[str]) -> list[str]:
-    """The title, the form, and a paragraph a sentence."""
+def markdown_head(sheet: Sheet) -> list[str]:
+    """The title, the form, and a paragraph a note."""
     lines = [f"# {markdown_text(sheet.title)}", "", f"Equations of motion, {markdown_text(sheet.form)} form.", ""]
-    for sentence in sentences:
+    for sentence in sheet.notes:
         lines += [markdown_text(sentence), ""]
     return lines
 
@@ -112,17 +113,17 @@ def html_page(sheet: Sheet) -> str:
     rows = [*((math(writer.block_name(block)), numbers) for block, numbers in each), ("together", together)]
     remark = "<p class=size>Operations of the printed Python and C: what recurs within a block counts once.</p>\n"
     sections.append(("Size and cost", "cost", html_costs(COSTS, rows) + remark))
-    return html_frame(sheet, sections, sheet.notes)
+    return html_frame(sheet, sections)
 
 
-def html_frame(sheet: Sheet, sections: Sequence[tuple[str, str, str]], notes: Sequence[str]) -> str:
-    """The page around sections (heading, key, inside), with the title of these equations."""
+def html_frame(sheet: Sheet, sections: Sequence[tuple[str, str, str]]) -> str:
+    """The page around sections (heading, key, inside), with the title and the notes of these equations."""
     style = (files("linkwright.symbolic.printing") / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     title = _text(sheet.title) or "Equations of motion"
     contents = "".join(f'<li><a href="#{key}">{_text(heading)}</a></li>' for heading, key, _ in sections)
-    remarks = "".join(f"<p>{_text(note)}</p>" for note in notes)
+    remarks = "".join(f"<p>{_text(note)}</p>" for note in sheet.notes)
     body = "".join(_section(sheet, heading, key, inside) for heading, key, inside in sections)
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -204,20 +205,21 @@ def html_symbols(sheet: Sheet, writer: MathML) -> str:
         meaning = f"<td>{_text(sheet.meanings.get(name, ''))}</td>" if explained else ""
         cells = f"<td>{math(writer.symbol(symbol))}</td><td><code>{_text(name)}</code></td>"
         rows.append(f"<tr>{cells}<td class=number>{shown}</td>{meaning}</tr>")
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>\n'
+    return _html_table(head, "".join(rows))
 
 
 def html_costs(kinds: Sequence[str], rows: Sequence[tuple[str, tuple[int, ...]]]) -> str:
     """A table of counts, the last row for all together."""
     head = "<th></th>" + "".join(f"<th class=number>{kind}</th>" for kind in kinds)
-    last = len(rows) - 1
-    body = "".join(_row(*row, "sum" if k == last else "") for k, row in enumerate(rows))
+    body = ""
+    for k, (first, numbers) in enumerate(rows, 1):
+        cells = "".join(f"<td class=number>{n:,}</td>" for n in numbers)
+        body += f'<tr class="{"sum" if k == len(rows) else ""}"><td>{first}</td>{cells}</tr>'
+    return _html_table(head, body)
+
+
+def _html_table(head: str, body: str) -> str:
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\n'
-
-
-def _row(first: str, numbers: tuple[int, ...], kind: str = "") -> str:
-    cells = "".join(f"<td class=number>{n:,}</td>" for n in numbers)
-    return f'<tr class="{kind}"><td>{first}</td>{cells}</tr>'
 
 
 def _text(text: str) -> str:

@@ -8,7 +8,18 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import ClassVar
 
-from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig, common_divisor
+from linkwright.symbolic.formulas.formula import (
+    Angle,
+    Applied,
+    Block,
+    Factor,
+    Root,
+    Sum,
+    Symbol,
+    Term,
+    Trig,
+    common_divisor,
+)
 from linkwright.symbolic.printing.sheet import (
     Quantity,
     Sheet,
@@ -22,7 +33,7 @@ from linkwright.symbolic.printing.sheet import (
 )
 
 
-def content(angle: Sequence[tuple[Symbol, Fraction]]) -> Fraction:
+def content(angle: Angle) -> Fraction:
     """The largest number that divides every multiple of an angle of several parts: 2 for 2θ2 + 2θ3; 1 for one part."""
     return common_divisor([n for _, n in angle]) if len(angle) > 1 else Fraction(1)
 
@@ -180,7 +191,7 @@ class Writer(ABC):
             return self.applied(factor)
         return self.bracket(self.sum(factor))
 
-    def angle(self, angle: Sequence[tuple[Symbol, Fraction]]) -> str:
+    def angle(self, angle: Angle) -> str:
         """Σ multiple · angle, a common multiple in front: 2(θ2 + θ3)."""
         common = content(angle)
         if not angle:

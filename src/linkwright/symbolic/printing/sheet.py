@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
+from linkwright.base.arguments import free_name
 from linkwright.base.locks import cached_property
 from linkwright.kernels.c.spelling import identifier as c_identifier
 from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, place, raised
@@ -161,24 +162,14 @@ def python_identifier(name: str, taken: Iterable[str]) -> str:
     # A leading underscore is kept for the functions that a module brings along.
     word = word.lstrip("_") or "x"
     word = f"x{word}" if not word.isidentifier() else word
-    return _free(f"{word}_" if keyword.iskeyword(word) else word, taken)
+    word = f"{word}_" if keyword.iskeyword(word) else word
+    used = taken if isinstance(taken, Set) else set(taken)
+    return word if word not in used else free_name(f"{word}_", used, "n")
 
 
 def ascii_identifier(name: str, taken: Iterable[str]) -> str:
     """`name` as an identifier of C, none of `taken`."""
     return c_identifier(folded(name), taken)
-
-
-def _free(word: str, taken: Iterable[str]) -> str:
-    used = taken if isinstance(taken, Set) else set(taken)
-    if word not in used:
-        return word
-    if f"{word}_" not in used:
-        return f"{word}_"
-    number = 2
-    while f"{word}_n{number}" in used:
-        number += 1
-    return f"{word}_n{number}"
 
 
 @dataclass(frozen=True)

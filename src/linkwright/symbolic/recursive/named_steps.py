@@ -82,16 +82,13 @@ class _Making:
         self.coordinates = {leaf.name: k for k, leaf in enumerate(x for x in inputs if x.role == "coordinate")}
         self.counted: dict[str, int] = {}
 
-    def operands(self, row: tuple[int, int, int, int]) -> tuple[int, ...]:
-        return row[1 : 1 + O.OPERATIONS[row[0]].arity]
-
     def named(self) -> list[bool]:
         """Which operations get a name: what is used again, cosines and sines, results, what parameters alone give."""
         uses, base = [0] * len(self.rows), self.base
         alone = [False] * len(self.rows)
         for k, row in enumerate(self.rows):
-            self.states.append(any(self.states[x] for x in self.operands(row)))
-            for x in self.operands(row):
+            self.states.append(any(self.states[x] for x in O.operands_of(row)))
+            for x in O.operands_of(row):
                 if x >= base:
                     uses[x - base] += 1
                     alone[x - base] |= self.states[base + k] and not self.states[x]
@@ -101,7 +98,7 @@ class _Making:
         # Formulas that would be too long are split at their longest part.
         size = [0] * len(self.rows)
         for k, row in enumerate(self.rows):
-            parts = sorted((size[x - base], x - base) for x in self.operands(row) if x >= base and not named[x - base])
+            parts = sorted((size[x - base], x - base) for x in O.operands_of(row) if x >= base and not named[x - base])
             total = 1 + sum(n for n, _ in parts)
             while total > LONGEST:
                 n, x = parts.pop()
@@ -116,9 +113,9 @@ class _Making:
         once: list[Step] = []
         of_state: list[Step] = []
         last: dict[int, Step] = {}
-        needed = {x for row in self.rows for x in self.operands(row)}
+        needed = {x for row in self.rows for x in O.operands_of(row)}
         for k, row in enumerate(self.rows):
-            node: Node = _operation(row[0], tuple(nodes[x] for x in self.operands(row)))
+            node: Node = _operation(row[0], tuple(nodes[x] for x in O.operands_of(row)))
             if named[k]:
                 state = self.states[base + k]
                 symbol = self.outputs.get(base + k) or self.name(row, state)
@@ -162,7 +159,7 @@ class _Making:
                 row = self.rows[y - self.base]
                 if row[0] not in (O.ADD, O.SUB, O.MUL, O.NEG):
                     return 0
-                left.extend(self.operands(row))
+                left.extend(O.operands_of(row))
                 continue
             leaf = self.leaves[y]
             if isinstance(leaf, Symbol):

@@ -28,21 +28,24 @@ from linkwright.model.topology import Topology
 from linkwright.model.tree import Tree
 from linkwright.spatial.rotation import Chain, Transform, Turn
 from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, moving, weighing
-from linkwright.tape.block import Block, Recorder, finish, undisturbed
+from linkwright.tape.block import Block
+from linkwright.tape.build import record
 from linkwright.tape.running import straightened
-from linkwright.tape.scalar import Scalar
 
 if TYPE_CHECKING:
     from linkwright.tape.program import Program
 
 Inertia: TypeAlias = tuple[Any, Any, Any]  # mass, first moment, packed inertia, at the link frame
-#: What may be moved: (mass, first moment along the axis, J_yy as J_xx = J_yy) of links on these joints.
+#: What of a link on these joints is moved: of its mass and its first moments as factors, of its inertia all, none, or
+#: that of a disc, J_yy as J_xx = J_yy.
 _GIVES = {
-    "revolute": (True, True, True),
-    "spherical": (True, False, False),
-    "cylindrical": (False, False, True),
-    "screw": (False, False, True),
-    "planar": (False, False, True),
+    "fixed": (1.0, np.ones(3), "all"),
+    "prismatic": (0.0, np.zeros(3), "all"),
+    "revolute": (1.0, np.array([0.0, 0.0, 1.0]), "disc"),
+    "spherical": (1.0, np.zeros(3), "none"),
+    "cylindrical": (0.0, np.zeros(3), "disc"),
+    "screw": (0.0, np.zeros(3), "disc"),
+    "planar": (0.0, np.zeros(3), "disc"),
 }
 
 
@@ -63,11 +66,9 @@ class RegroupedTree(Tree):
     def _regroup(self, parameters: Mapping[str, Any] | None) -> list[dict[str, Any]]:
         records = [Tree.record(self, i, parameters) for i in range(self.n)]
         for i in reversed(range(self.n)):
-            if self.topology.reverse[i]:
+            if self.topology.reverse[i] or self.kind(i).name not in _GIVES:
                 continue
             staying, moved = _parted(self.kind(i).name, records[i])
-            if moved is None:
-                continue
             records[i].update(_inertia(*staying))
             up = int(self.parent[i])
             if up >= 0:
@@ -79,26 +80,22 @@ class RegroupedTree(Tree):
         return records
 
 
-def _parted(kind: str, record: Mapping[str, Any]) -> tuple[Inertia, Inertia | None]:
-    """The inertia that stays on a link, and what moves to the body before; None if nothing does."""
+def _parted(kind: str, record: Mapping[str, Any]) -> tuple[Inertia, Inertia]:
+    """The inertia that stays on a link, and what moves to the body before."""
     m, h, j = record["mass"][0], record["moment"], record["inertia"]
-    if kind == "fixed":
-        return (0.0, np.zeros(3), np.zeros(6)), (m, h, j)
-    if kind == "prismatic":
-        return (m, h, np.zeros(6)), (0.0, np.zeros(3), j)
-    if kind not in _GIVES:
-        return (m, h, j), None
-    mass, along, disc = _GIVES[kind]
-    y = j[1] if disc else 0.0
-    z = h[2] if along else 0.0
-    staying = 0.0 if mass else m, np.array([h[0], h[1], 0.0 if along else h[2]]), np.array(j)
-    if disc:
-        staying = staying[0], staying[1], np.array([j[0] - y, 0.0, *j[2:]])
-    return staying, (m if mass else 0.0, np.array([0.0, 0.0, z]), np.array([y, y, 0.0, 0.0, 0.0, 0.0]))
+    mass, moment, inertia = _GIVES[kind]
+    none, y = np.zeros(6), j[1]
+    disc = np.array([y, y, 0.0, 0.0, 0.0, 0.0])
+    parts = {"all": (none, j), "none": (j, none), "disc": (np.array([j[0] - y, 0.0, *j[2:]]), disc)}
+    staying, moved = parts[inertia]
+    return (m * (1.0 - mass), h * (1.0 - moment), staying), (m * mass, h * moment, moved)
 
 
 def _inertia(mass: Any, moment: Any, inertia: Any) -> dict[str, Any]:
     return {"mass": np.array([mass]), "moment": np.asarray(moment), "inertia": np.asarray(inertia)}
+
+
+INVERSE = "inverse_dynamics"
 
 
 class _Linear(Tree):
@@ -128,24 +125,20 @@ def regressor(d: Description, free: tuple[str, ...]) -> tuple[Program, Block | N
     plain = replace(d, elements=())
     places = _places(d, ProgramFactory(d).topology)
     keys = [_key(*place) for place in places]
-    program = _forces(replace(plain, parameters={**d.parameters, **dict.fromkeys(keys, 1.0)}), (*free, *keys), True)
-    matrix = program.jacobian(0, len(program.inputs) - 1)
-    entries = straightened(matrix.program)
-    columns = tuple(f"{letter}{k + 1}" for k, letter in places)
-    if entries is None:
-        return program, None, columns
-    place = {at: k for k, at in enumerate(zip(matrix.rows.tolist(), matrix.cols.tolist(), strict=True))}
-    rows, states = program.outputs[0].size, entries.n_inputs - len(keys)
-    with undisturbed():
-        recorder = Recorder()
+    named = replace(plain, parameters={**d.parameters, **dict.fromkeys(keys, 1.0)})
+    linear, program = unrolled(named, INVERSE, (*free, *keys), _Linear), unrolled(plain, INVERSE, free)
+    matrix = linear.jacobian(0, len(linear.inputs) - 1)
+
+    def entries(*arrays: Any) -> Any:
+        states, p = (arrays[:-1], arrays[-1]) if free else (arrays, np.zeros(0))
         # Y does not depend on π: it is linear.
-        inputs: list[Scalar] = [recorder.input(k) for k in range(states)] + [recorder.zero] * len(keys)
-        nodes = entries.replay(recorder, inputs)
-        derivatives = [nodes[k] for k in entries.outputs.tolist()]
-        wanted = [(i, len(free) + j) for i in range(rows) for j in range(len(keys))]
-        outputs = [derivatives[place[at]] if at in place else recorder.zero for at in wanted]
-        block = finish(recorder, states, outputs)
-    return _forces(plain, free, False), block, columns
+        values = matrix.program(*states, np.concatenate([p, np.zeros(len(keys))]))
+        y = np.zeros((program.outputs[0].size, len(free) + len(keys)), dtype=object)
+        y[matrix.rows, matrix.cols] = values
+        return y[:, len(free) :]
+
+    block = straightened(record(entries, *(b.shape for b in program.inputs)))
+    return program, block, tuple(f"{letter}{k + 1}" for k, letter in places)
 
 
 def _places(d: Description, t: Topology) -> list[tuple[int, str]]:
@@ -161,10 +154,11 @@ def _driven(d: Description, joint: int) -> bool:
     return d.kind_of(joint).nv > 0 and (d.armature[joint] != 0.0 or ("armature", joint) in d.bindings)
 
 
-def _forces(d: Description, free: tuple[str, ...], linear: bool) -> Program:
+def unrolled(d: Description, function: str, free: tuple[str, ...], tree: type[Tree] | None = None) -> Program:
+    """The program of a function for all links one by one; `tree` gives the links other numbers than they have."""
     factory = ProgramFactory(d)
-    if linear:
-        factory.tree = _Linear(d, factory.topology)
-    request = Request("inverse_dynamics", free=free, form="unrolled")
+    if tree is not None:
+        factory.tree = tree(d, factory.topology)
+    request = Request(function, free=free, form="unrolled")
     factory.check(request)
     return factory.program(request)

@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arguments import counted
 from linkwright.base.locks import cached_property
-from linkwright.dynamics.functions import Request
 from linkwright.dynamics.programs import ProgramFactory
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.description import Description
 from linkwright.symbolic.formulas.formula import Role, Symbol
-from linkwright.symbolic.printing.code import Operations, counted
+from linkwright.symbolic.printing.code import Operations
 from linkwright.symbolic.printing.sheet import QUANTITIES, RECURSIONS
 from linkwright.symbolic.recursive.named_steps import Steps, steps
-from linkwright.symbolic.recursive.recorded_forms import RegroupedTree, regressor
+from linkwright.symbolic.recursive.recorded_forms import RegroupedTree, regressor, unrolled
 from linkwright.symbolic.recursive.recursive_printing import (
     c,
     html_listing,
     latex_listing,
-    listing,
     markdown_listing,
     plain_listing,
     python,
     to_sympy,
 )
-from linkwright.tape.block import Block, Recorder, finish, undisturbed
+from linkwright.tape.block import Block
+from linkwright.tape.build import record
 from linkwright.tape.running import straightened
 
 if TYPE_CHECKING:
@@ -72,17 +72,12 @@ class Recursive:
     @cached_property
     def count(self) -> Operations:
         """How many operations the code takes."""
-        return _operations(self.tally)
+        return _operations(self.steps.count())
 
     @cached_property
     def count_once(self) -> Operations:
         """How many of them depend on parameters alone: to be computed once where those stay."""
         return _operations(self.steps.count(self.steps.once))
-
-    @cached_property
-    def tally(self) -> dict[str, int]:
-        """How many operations of each name of the tape the code takes."""
-        return self.steps.count()
 
     @property
     def cost(self) -> tuple[str, ...]:
@@ -112,19 +107,19 @@ class Recursive:
 
     def text(self, *, digits: int | None = 6) -> str:
         """The steps as lines of plain text, `c2 = cos(q2)`; numbers of so many digits."""
-        return plain_listing(listing(self, digits))
+        return plain_listing(self, digits)
 
     def latex(self, *, document: bool = False, digits: int | None = 6) -> str:
         """Displays whose lines may break over pages, alone or as a whole document; numbers of so many digits."""
-        return latex_listing(listing(self, digits), document=document)
+        return latex_listing(self, digits, document=document)
 
     def markdown(self, *, digits: int | None = 6) -> str:
         """A page with the formulas in dollar signs."""
-        return markdown_listing(listing(self, digits))
+        return markdown_listing(self, digits)
 
     def html(self, *, digits: int | None = 6) -> str:
         """A web page that needs no network: the steps in MathML."""
-        return html_listing(listing(self, digits))
+        return html_listing(self, digits)
 
     def sympy(self) -> tuple[list[tuple[Any, Any]], list[Any]]:
         """(replacements, [result]), as `sympy.cse` gives them, in plain symbols; the result is a matrix."""
@@ -144,11 +139,11 @@ def recursive(
 
     Quantities: "inverse_dynamics" (F of q, q̇, q̈, with all that acts), "forward_dynamics" (q̈ of q, q̇, F),
     "mass_matrix" (M), "bias" (h of q, q̇: velocity products alone), "gravity" (g), "regressor" (Y of q, q̇, q̈: see
-    `tape_regressor.py`). Coordinates are q1, q2, ... in the mechanism's order; another stem can be chosen. Joints whose
+    `recorded_forms.py`). Coordinates are q1, q2, ... in the mechanism's order; another stem can be chosen. Joints whose
     rates are not the derivatives of their coordinates (spherical, free) have the rates of the tape: velocities in the
     body's frame.
 
-    `regrouped` moves inertia that joint forces cannot separate to the body before (see `regrouped_tree.py`): fewer
+    `regrouped` moves inertia that joint forces cannot separate to the body before (see `recorded_forms.py`): fewer
     operations, the same forces to rounding. `beyond` names the force elements that closed forms lack, for a note.
     """
     d = mechanism if isinstance(mechanism, Description) else mechanism.description
@@ -163,12 +158,17 @@ def recursive(
     columns: tuple[str, ...] = ()
     block: Block | None
     shape: tuple[int, ...]
+    factory = ProgramFactory(d)
+    if factory.closed:
+        first = factory.loop_constraints[0]
+        text = f"{first} closes a loop or prescribes a motion; the recursive form is for trees of joints"
+        raise ModelError(f"{text}; take the tape: mech.program('forward_dynamics')", element=first.name)
     if quantity == "regressor":
-        _refuse_loops(ProgramFactory(d))
         program, block, columns = regressor(d, names)
         shape = (program.outputs[0].size, len(columns))
     else:
-        program = _program(d, quantity, row.program, names, regrouped)
+        moving = _without_gravity(d) if quantity == "bias" else d
+        program = unrolled(moving, row.program, names, RegroupedTree if regrouped else None)
         block, shape = straightened(program), program.outputs[0].shape
     inputs = _inputs(d, program, names, coordinates)
     letter = f"dd{coordinates}" if quantity == "forward_dynamics" else RECURSIONS[quantity]
@@ -180,7 +180,7 @@ def recursive(
         text = f"{quantity} of {d.name!r} takes {count} operations, or solves a system, and has no form in steps"
         raise ModelError(f"{text}; take its tape: mech.program({row.program!r}).to_c()", element=d.name)
     if quantity == "mass_matrix":
-        block = _symmetric(block, shape[0])
+        block = straightened(_symmetric(program)) or block
     taken = {i.name for i in inputs} | set(d.parameters)
     notes = _notes(d, quantity, regrouped, coordinates)
     if beyond and quantity in ("inverse_dynamics", "forward_dynamics"):
@@ -195,33 +195,20 @@ def _operations(tally: Mapping[str, int]) -> Operations:
     return Operations(additions, others.pop("mul", 0), others.pop("div", 0), sum(others.values()))
 
 
-def _refuse_loops(factory: ProgramFactory) -> None:
-    if factory.closed:
-        first = factory.loop_constraints[0]
-        text = f"{first} closes a loop or prescribes a motion; the recursive form is for trees of joints"
-        raise ModelError(f"{text}; take the tape: mech.program('forward_dynamics')", element=first.name)
+def _without_gravity(d: Description) -> Description:
+    """The same mechanism without gravity and force elements."""
+    bindings = {key: e for key, e in d.bindings.items() if key[0] != "gravity"}
+    return replace(d, gravity=np.zeros(3), elements=(), bindings=bindings)
 
 
-def _program(d: Description, quantity: str, function: str, free: tuple[str, ...], regrouped: bool) -> Program:
-    if quantity == "bias":
-        bindings = {key: e for key, e in d.bindings.items() if key[0] != "gravity"}
-        d = replace(d, gravity=np.zeros(3), elements=(), bindings=bindings)
-    factory = ProgramFactory(d)
-    _refuse_loops(factory)
-    if regrouped:
-        factory.tree = RegroupedTree(d, factory.topology)
-    request = Request(function, free=free, form="unrolled")
-    factory.check(request)
-    return factory.program(request)
+def _symmetric(program: Program) -> Program:
+    """The program with one half of a symmetric matrix for both, and nothing that only the other half needs."""
 
+    def mirrored(*arrays: Any) -> Any:
+        m = program(*arrays)
+        return np.triu(m) + np.triu(m, 1).T
 
-def _symmetric(block: Block, n: int) -> Block:
-    """The same block with one half of a symmetric matrix for both, and nothing that only the other half needs."""
-    with undisturbed():
-        recorder = Recorder()
-        nodes = block.replay(recorder, [recorder.input(k) for k in range(block.n_inputs)])
-        outputs = block.outputs.reshape(n, n)
-        return finish(recorder, block.n_inputs, [nodes[outputs[min(i, j), max(i, j)]] for i, j in np.ndindex(n, n)])
+    return record(mirrored, *(b.shape for b in program.inputs))
 
 
 def _inputs(d: Description, program: Program, free: tuple[str, ...], stem: str) -> tuple[Input, ...]:

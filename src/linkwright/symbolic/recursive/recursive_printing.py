@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from linkwright.errors import ModelError
 from linkwright.kernels.c.spelling import function_name
 from linkwright.symbolic.formulas.exact import times
-from linkwright.symbolic.formulas.formula import Applied, Sum, Symbol, Term, number, raised, tidied
-from linkwright.symbolic.printing.code import WIDTH, Language, Operations, wrapped
+from linkwright.symbolic.formulas.formula import Applied, Block, Sum, Symbol, Term, number, raised, tidied
+from linkwright.symbolic.printing.code import WIDTH, Language, wrapped
 from linkwright.symbolic.printing.code_printers import C, Python, c_comment, float_text, listed, one_line, returned
 from linkwright.symbolic.printing.count import COSTS
 from linkwright.symbolic.printing.equation_page import (
@@ -38,64 +38,57 @@ if TYPE_CHECKING:
 
 #: Lines of one display in Markdown, and signs in a line of formulas.
 _AT_ONCE, _WIDTH = 40, 90
-Lines = tuple[tuple[Symbol, Sum], ...]
+Lines = list[tuple[Symbol, Sum]]
 
 
-@dataclass(frozen=True)
-class Listing:
-    """Steps under headings; `sheet` has the title, the symbols and the notes (what it is, its cost), and no blocks."""
-
-    sheet: Sheet
-    sections: tuple[tuple[str, Lines], ...]
-    cost: Operations
-    once: Operations  # of it, what depends on parameters alone
-
-
-def plain_listing(listing: Listing) -> str:
+def plain_listing(form: Recursive, digits: int | None) -> str:
     """What it is and costs, and a line for each step."""
     writer = Plain()
-    lines = [*listing.sheet.notes]
-    for title, steps in listing.sections:
+    sheet, sections = _listing(form, digits)
+    lines = [*sheet.notes]
+    for title, steps in sections:
         lines += ["", f"{title}:", *(f"  {symbol.name} = {writer.sum(formula)}" for symbol, formula in steps)]
     return "\n".join(lines) + "\n"
 
 
-def latex_listing(listing: Listing, *, document: bool = False) -> str:
+def latex_listing(form: Recursive, digits: int | None, *, document: bool = False) -> str:
     """Displays whose lines may break over pages, alone or as a whole document."""
     writer, parts = Latex(), []
-    for title, lines in listing.sections:
+    sheet, sections = _listing(form, digits)
+    for title, lines in sections:
         heading = rf"\section*{{{latex_text(title)}}}" if document else f"% {title}"
         parts.append(f"{heading}\n{_display(lines, writer, 'align*')}")
     body = "\n\n".join(parts)
     if not document:
         return f"\\begingroup\\allowdisplaybreaks\n{body}\n\\endgroup\n"
-    paragraphs = [rf"{latex_text(text)}\par" for text in listing.sheet.notes]
-    return latex_file(listing.sheet, [*paragraphs, body, *latex_symbols(listing.sheet, writer)])
+    paragraphs = [rf"{latex_text(text)}\par" for text in sheet.notes]
+    return latex_file(sheet, [*paragraphs, body, *latex_symbols(sheet, writer)])
 
 
-def markdown_listing(listing: Listing) -> str:
+def markdown_listing(form: Recursive, digits: int | None) -> str:
     """A heading, the cost, the formulas as displays, and the symbols with their values."""
-    sheet, writer = listing.sheet, Latex()
-    lines = markdown_head(sheet, sheet.notes)
-    for title, steps in listing.sections:
+    writer = Latex()
+    sheet, listed = _listing(form, digits)
+    lines = markdown_head(sheet)
+    for title, steps in listed:
         lines += [f"## {markdown_text(title)}", ""]
         for at in range(0, len(steps), _AT_ONCE):
             lines += ["$$", _display(steps[at : at + _AT_ONCE], writer, "aligned"), "$$", ""]
     return markdown_file([*lines, *markdown_symbols(sheet, writer)])
 
 
-def html_listing(listing: Listing) -> str:
+def html_listing(form: Recursive, digits: int | None) -> str:
     """A web page that loads nothing; long formulas break between their terms."""
-    sheet, writer = listing.sheet, MathML()
-    sections = []
-    for k, (title, lines) in enumerate(listing.sections):
+    writer, sections = MathML(), []
+    sheet, listed = _listing(form, digits)
+    for k, (title, lines) in enumerate(listed):
         entries = (html_entry(writer.symbol(symbol), formula, writer) for symbol, formula in lines)
         sections.append((title, f"steps-{k}", "".join(entries)))
     if sheet.symbols:
         sections.append(("Symbols", "symbols", html_symbols(sheet, writer)))
-    rows = [("of parameters alone", astuple(listing.once))] if listing.once.total else []
-    sections.append(("Cost", "cost", html_costs(COSTS[1:], [*rows, ("together", astuple(listing.cost))])))
-    return html_frame(sheet, sections, sheet.notes)
+    rows = [("of parameters alone", astuple(form.count_once))] if form.count_once.total else []
+    sections.append(("Cost", "cost", html_costs(COSTS[1:], [*rows, ("together", astuple(form.count))])))
+    return html_frame(sheet, sections)
 
 
 def _display(lines: Lines, writer: Latex, kind: str) -> str:
@@ -104,22 +97,21 @@ def _display(lines: Lines, writer: Latex, kind: str) -> str:
 
 def to_sympy(form: Recursive) -> tuple[list[tuple[Any, Any]], list[Any]]:
     """(replacements, [result]) like `sympy.cse`; the result is a matrix, a vector a column."""
-    try:
-        import sympy
-    except ImportError:
-        raise ModelError("SymPy is not installed; pip install sympy") from None
-    from linkwright.symbolic.printing.sympy_out import to_sympy
+    from linkwright.symbolic.printing.sympy_out import to_sympy, to_sympy_block  # weight: SymPy
 
-    replacements = [(sympy.Symbol(step.symbol.name), to_sympy(formula(step.formula))) for step in form.steps]
-    rows, columns = form.shape if len(form.shape) == 2 else (form.shape[0], 1)
-    return replacements, [sympy.Matrix(rows, columns, [to_sympy(formula(x)) for x in form.steps.results])]
+    replacements = [(to_sympy(raised(step.symbol)), to_sympy(formula(step.formula))) for step in form.steps]
+    entries = tuple(formula(x) for x in form.steps.results)
+    return replacements, [to_sympy_block(Block(form.letter, form.shape, entries))]
 
 
 # -- layout ---------------------------------------------------------------------------------------------------------
-def listing(form: Recursive, digits: int | None) -> Listing:
-    """The steps under headings, with numbers of so many digits."""
+def _listing(form: Recursive, digits: int | None) -> tuple[Sheet, list[tuple[str, Lines]]]:
+    """The steps under headings, with numbers of so many digits.
 
-    def sides(steps: Iterable[Step]) -> list[tuple[Symbol, Sum]]:
+    The sheet has the title, the symbols and the notes (what it is, its cost), and no blocks.
+    """
+
+    def sides(steps: Iterable[Step]) -> Lines:
         return [(step.symbol, formula(step.formula, digits)) for step in steps]
 
     # A result that others need stays in its place.
@@ -146,8 +138,7 @@ def listing(form: Recursive, digits: int | None) -> Listing:
         summary += f" Entries of {form.letter} that are not listed are zero."
     notes = (summary, *form.notes)
     sheet = Sheet(form.title, "recursive", (), q, dq, ddq, dict(form.parameters), notes=notes)
-    filled = tuple((title, tuple(lines)) for title, lines in sections if lines)
-    return Listing(sheet, filled, form.count, form.count_once)
+    return sheet, [(title, lines) for title, lines in sections if lines]
 
 
 # -- formulas -------------------------------------------------------------------------------------------------------

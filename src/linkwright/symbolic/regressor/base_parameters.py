@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.locks import cached_property
-from linkwright.symbolic.formulas.exact import times
-from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, Term, evaluate, number
+from linkwright.symbolic.formulas.exact import added, bracketed
+from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, evaluate, number, raised
 from linkwright.symbolic.printing.mathml import html_formulas
 from linkwright.symbolic.regressor.column_relations import relations
 from linkwright.symbolic.regressor.polynomial_regressor import Regressor, Writer
@@ -87,14 +87,8 @@ class BaseParameters:
 
     def _relation(self, k: int) -> Sum:
         columns = self.regressor.columns
-        terms = [Term(Fraction(1), ((columns[k].symbol, 1),))]
-        for j, coefficient in sorted(self.combined[k].items()):
-            if len(coefficient.terms) == 1:
-                only = coefficient.terms[0]
-                terms.append(Term(only.number, (*only.factors, (columns[j].symbol, 1))))
-            else:
-                terms.append(Term(Fraction(1), ((coefficient, 1), (columns[j].symbol, 1))))
-        return Sum(tuple(terms))
+        others = [bracketed(x, columns[j].symbol) for j, x in sorted(self.combined[k].items())]
+        return added(raised(columns[k].symbol), *others)
 
     @cached_property
     def combination(self) -> NDArray[np.float64]:
@@ -125,7 +119,7 @@ class BaseParameters:
         """Yb (n × rank), the base parameters by name, and what they are."""
         return {
             "Yb": self.regressor.block("Yb", self.independent, write),
-            "beta": Block("beta", (self.rank,), tuple(times(1, Symbol(name)) for name in self.names)),
+            "beta": Block("beta", (self.rank,), tuple(raised(Symbol(name)) for name in self.names)),
             "regrouped": Block("regrouped", (self.rank,), tuple(self.relations.values())),
         }
 
@@ -166,10 +160,7 @@ def sampled(
     q, v, a = (
         rng.normal(size=(3, states or 3 * p // regressor.n + 4, regressor.n)) * np.array([2.0, 1, 1])[:, None, None]
     )
-    return _from_rows(regressor, regressor.matrix(2.0 * q, v, a).reshape(-1, p), tolerance)
-
-
-def _from_rows(regressor: Regressor, rows: NDArray[np.float64], tolerance: float) -> BaseParameters:
+    rows = regressor.matrix(2.0 * q, v, a).reshape(-1, p)
     sizes = np.linalg.norm(rows, axis=0)
     sizes = np.where(sizes > tolerance * sizes.max(initial=0.0), sizes, np.inf)
     scaled = rows / sizes

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from flint import nmod_mat
 
-from linkwright.symbolic.formulas.formula import Applied, Root, Sum, Symbol, Term, Trig, raised, symbols
+from linkwright.symbolic.formulas.formula import Applied, Root, Sum, Symbol, Trig, raised, symbols
 from linkwright.symbolic.formulas.ring import Compiled, Pairs, Poly, Ring, terms
+from linkwright.symbolic.linear.quotients import Quotient
 from linkwright.symbolic.regressor.polynomial_regressor import Regressor
 
 #: A prime for which −1 is no square, but 2 and 3 are: p ≡ 23 mod 24.
@@ -67,7 +68,7 @@ def relations(regressor: Regressor, order: Sequence[int]) -> Relations:
     rows = _rows(regressor)
     point = _point(ring)
     columns = [k for k in order if any(k in row for row in rows)]
-    values = [[point.value(row[k]) if k in row else 0 for k in columns] for row in rows]
+    values = [[_value(row[k], point) if k in row else 0 for k in columns] for row in rows]
     independent = [columns[i] for i in _pivots(values)]
     at = [i for i, k in enumerate(columns) if k in set(independent)]
     chosen = [rows[i] for i in _pivots([[value[i] for value in values] for i in at])]
@@ -91,11 +92,9 @@ def _rows(regressor: Regressor) -> list[Row]:
         key = tuple((k, m, x) for k, part in scaled.items() for m, x in part.items())
         if key not in different:
             different[key] = {k: ring.from_terms(part) for k, part in scaled.items()}
-    return sorted(different.values(), key=lambda row: (sum(map(len, row.values())), sum(map(_degree, row.values()))))
-
-
-def _degree(p: Poly) -> int:
-    return int(p.total_degree())
+    return sorted(
+        different.values(), key=lambda row: (sum(map(len, row.values())), sum(p.total_degree() for p in row.values()))
+    )
 
 
 def _moves(factor: Any) -> bool:
@@ -113,21 +112,18 @@ def _pivots(rows: list[list[int]]) -> list[int]:
 
 
 # -- a point over a prime field ---------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class _Point:
-    values: tuple[int, ...]
-
-    def value(self, p: Poly) -> int:
-        total = 0
-        for powers, x in terms(p):
-            term = x.numerator * pow(x.denominator, -1, PRIME)
-            for k, n in powers:
-                term = term * pow(self.values[k], n, PRIME) % PRIME
-            total += term
-        return total % PRIME
+def _value(p: Poly, point: Sequence[int]) -> int:
+    """A polynomial at values of the ring's variables."""
+    total = 0
+    for powers, x in terms(p):
+        term = x.numerator * pow(x.denominator, -1, PRIME)
+        for k, n in powers:
+            term = term * pow(point[k], n, PRIME) % PRIME
+        total += term
+    return total % PRIME
 
 
-def _point(ring: Ring) -> _Point:
+def _point(ring: Ring) -> list[int]:
     """Random values of the constants, with sin² + cos² = 1 and the roots' squares as they are; of what moves, 1."""
     random, values = Random(1), []
     half = 0
@@ -142,7 +138,7 @@ def _point(ring: Ring) -> _Point:
             values.append(pow(factor.of, (PRIME + 1) // 4, PRIME))
         elif isinstance(factor, Symbol | Applied):
             values.append(random.randrange(PRIME))
-    return _Point(tuple(values))
+    return values
 
 
 # -- elimination ------------------------------------------------------------------------------------------------------
@@ -217,14 +213,5 @@ def quotient(ring: Ring, a: Poly, b: Poly) -> Sum:
             a, b = ring.reduced(a * other), ring.reduced(b * other)
     common = a.gcd(b)
     a, b = a / common, b / common
-    if b.is_constant():
-        return ring.formula(a / b)
-    lead = b.coeffs()[0]
-    a, b = a / ring.ctx.constant(lead), b / ring.ctx.constant(lead)
-    upper, below = ring.formula(a), ring.formula(b)
-    if len(below.terms) == 1:
-        down = tuple((factor, -n) for factor, n in below.terms[0].factors)
-        return Sum(tuple(Term(t.number, (*t.factors, *down)) for t in upper))
-    if len(upper.terms) == 1:
-        return Sum((Term(upper.terms[0].number, (*upper.terms[0].factors, (below, -1))),))
-    return Sum((Term(Fraction(1), ((upper, 1), (below, -1))),))
+    lead = ring.ctx.constant(b.coeffs()[0])
+    return Quotient(a / lead, b / lead).formula(ring)

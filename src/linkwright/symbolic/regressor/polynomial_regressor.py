@@ -18,9 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import product
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,14 +29,13 @@ from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import Description
 from linkwright.model.quantities import FRICTION_SPEED
-from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, NONE, Link, Model, carried
+from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, NONE, Model, carried
 from linkwright.symbolic.derivation.model_reading import model_of
-from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Mass
-from linkwright.symbolic.formulas.exact import ZERO, added, rational, spread, times
+from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
+from linkwright.symbolic.formulas.exact import ZERO, added, bracketed, rational, spread, times
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, raised, symbols
 from linkwright.symbolic.formulas.ring import Compiled, Poly, Ring
 
-Sort = Literal["inertial", "motor", "viscous", "coulomb"]
 Writer: TypeAlias = Callable[[Poly], Sum]
 
 
@@ -47,7 +45,6 @@ class Column:
 
     symbol: Symbol
     body: int
-    sort: Sort
     letter: str
     relation: Sum
 
@@ -119,7 +116,7 @@ class Regressor:
     @cached_property
     def values(self) -> dict[str, float]:
         """The values of π that the model has, by name."""
-        return {column.name: evaluate(column.relation, self.model.values) for column in self.columns}
+        return {column.name: float(evaluate(column.relation, self.model.values)) for column in self.columns}
 
     @property
     def pi(self) -> NDArray[np.float64]:
@@ -157,14 +154,7 @@ class Regressor:
 
     def _grouped(self, value: Poly, write: Writer) -> Sum:
         """A polynomial that is linear in π as Σ parameter·(bracket); a bracket of one term is left out."""
-        terms: list[Term] = []
-        for k, coefficient in self._coefficients(value):
-            symbol, bracket = self.columns[k].symbol, write(coefficient)
-            if len(bracket.terms) == 1:
-                terms.append(Term(bracket.terms[0].number, ((symbol, 1), *bracket.terms[0].factors)))
-            elif bracket:
-                terms.append(Term(Fraction(1), ((symbol, 1), (bracket, 1))))
-        return Sum(tuple(terms))
+        return added(*(bracketed(self.columns[k].symbol, write(x)) for k, x in self._coefficients(value)))
 
     # -- numbers --------------------------------------------------------------------------------------
     def matrix(
@@ -202,7 +192,8 @@ def regressor(
     if not isinstance(model, Model):
         model = model_of(model if isinstance(model, Description) else model.description)
     columns, inertias = _inertial(model, every)
-    columns += _motors(model, motors)
+    rotors = [r for r in model.rotors if motors or (motors is None and r.inertia)]
+    columns += [Column(Symbol(f"{MOTOR}{r.body}"), r.body, MOTOR, r.inertia) for r in rotors]
     losses = _losses(model, friction)
     columns += [column for column, _, _ in losses]
     kinematic = _kinematic(model)
@@ -211,14 +202,11 @@ def regressor(
     lean = Ring(model.coordinates, model.angles, constants)
     ring = Ring(model.coordinates, model.angles, constants + [times(1, column.symbol) for column in columns])
     armature = [ZERO] * len(model.coordinates)
-    for column in columns:
-        if column.sort == "motor":
-            at = next(rotor.at for rotor in model.rotors if rotor.body == column.body)
-            for i, square in at:
-                armature[i] = added(armature[i], times(square, column.symbol))
+    for rotor in rotors:
+        for i, square in rotor.at:
+            armature[i] = added(armature[i], times(square, Symbol(f"{MOTOR}{rotor.body}")))
     dynamics = Dynamics(replace(kinematic, armature=tuple(armature)), ring, inertias)
-    for _ in dynamics.mass_matrix():
-        pass
+    dynamics.derive_mass_matrix()
     n = dynamics.n
     lost = [ring.zero] * n
     for column, i, factor in losses:
@@ -242,13 +230,14 @@ def _inertial(model: Model, every: bool) -> tuple[list[Column], list[list[Sum] |
     moving = carried((link.parent for link in model.links), (link.coordinate >= 0 for link in model.links))
     for link, moves in zip(model.links, moving, strict=True):
         body += link.body is not None
-        if link.body is None or not moves or not (every or _weighs(link)):
+        if link.body is None or not moves or not (every or link.body.weighs):
             inertias.append(None)
             continue
-        polynomials = _ten(plain.algebra.mass(link.body, *link.back))
+        mass = plain.algebra.mass(link.body, *link.back)
+        polynomials = [mass.m, *mass.mc, *(mass.j[a][b] for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))]
         ten = [Symbol(f"{letter}{body}") for letter in LETTERS]
         both = zip(ten, LETTERS, polynomials, strict=True)
-        columns += [Column(s, body, "inertial", letter, plain.ring.formula(x)) for s, letter, x in both]
+        columns += [Column(s, body, letter, plain.ring.formula(x)) for s, letter, x in both]
         inertias.append([times(1, s) for s in ten])
     if not any(moving):
         raise ModelError(f"no body of {model.name!r} can move, so that its equations have no inertial parameters")
@@ -256,20 +245,6 @@ def _inertial(model: Model, every: bool) -> tuple[list[Column], list[list[Sum] |
         text = "has mass, so that the equations have no inertial parameters; give mass, com and inertia, or ask for "
         raise ModelError(f"no body of {model.name!r} that moves {text}every=True")
     return columns, inertias
-
-
-def _ten(mass: Mass) -> list[Poly]:
-    j = mass.j
-    return [mass.m, *mass.mc, j[0][0], j[1][1], j[2][2], j[0][1], j[0][2], j[1][2]]
-
-
-def _weighs(link: Link) -> bool:
-    return link.body is not None and any((link.body.mass, *link.body.inertia))
-
-
-def _motors(model: Model, motors: bool | None) -> list[Column]:
-    chosen = [r for r in model.rotors if motors or (motors is None and r.inertia)]
-    return [Column(Symbol(f"{MOTOR}{r.body}"), r.body, "motor", MOTOR, r.inertia) for r in chosen]
 
 
 def _losses(model: Model, friction: bool | None) -> list[tuple[Column, int, Factor]]:
@@ -291,10 +266,10 @@ def _losses(model: Model, friction: bool | None) -> list[tuple[Column, int, Fact
             usual = Applied("tanh", (times(1 / rational(FRICTION_SPEED), rate),))
             dry = dry or {usual: ZERO}
         if viscous or friction:
-            losses.append((Column(Symbol(f"V{place}"), rotor.body, "viscous", "V", viscous), i, rate))
+            losses.append((Column(Symbol(f"V{place}"), rotor.body, "V", viscous), i, rate))
         for number, (factor, size) in enumerate(dry.items(), start=1):
             name = f"f{place}" + (f"_{number}" if number > 1 else "")
-            losses.append((Column(Symbol(name), rotor.body, "coulomb", "f", size), i, factor))
+            losses.append((Column(Symbol(name), rotor.body, "f", size), i, factor))
     return losses
 
 
