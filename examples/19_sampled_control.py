@@ -44,10 +44,12 @@ figure_of_eight = np.stack([0.12 * np.sin(angle), 0.06 * np.sin(2.0 * angle), 0.
 figure_of_eight[-1] = figure_of_eight[0]
 path = lw.control.Pose(lw.control.Curve(figure_of_eight + home, 1.2, start=0.1))
 
-in_task = {"axes": ("x", "y"), "guess": start}
-pid = lw.control.pid(model, 2000.0, 150.0, 5000.0, path, space="task", frame="pen", gravity=True, **in_task)
-dynamic = lw.control.resolved_acceleration(model, "pen", 1600.0, 80.0, path, **in_task)
-helped = lw.control.resolved_acceleration(model, "pen", 1600.0, 80.0, path, **in_task)
+axes = ("x", "y")
+pid_settings = lw.control.PidSettings(axes=axes, guess=start, gravity=True)
+settings = lw.control.ResolvedSettings(guess=start)
+pid = lw.control.pid(model, 2000.0, 150.0, 5000.0, path, space="task", frame="pen", settings=pid_settings)
+dynamic = lw.control.resolved_acceleration(model, "pen", 1600.0, 80.0, path, axes=axes, settings=settings)
+helped = lw.control.resolved_acceleration(model, "pen", 1600.0, 80.0, path, axes=axes, settings=settings)
 controllers = {
     "PID": pid,
     "resolved acceleration": dynamic,

@@ -8,6 +8,7 @@ import linkwright as lw
 from linkwright.errors import ModelError, ShapeError
 
 T = 0.01
+SETTINGS = lw.control.PidSettings
 
 
 def sampled_block(kp: float, kd: float, ki: float, goal: float, samples: int, mass: float = 2.0) -> np.ndarray:
@@ -48,7 +49,7 @@ def test_the_integral_stands_still_while_forces_are_cut(by_loop: bool) -> None:
 
     def overshoot(limit: float | None) -> float:
         own = None if by_loop else limit
-        controller = lw.control.pid(mech, 20.0, 15.0, 20.0, goal, limit=own)
+        controller = lw.control.pid(mech, 20.0, 15.0, 20.0, goal, settings=SETTINGS(limit=own))
         loop = lw.control.Loop(mech, controller, period=T, sensors="exact", torque_limit=limit if by_loop else None)
         run = loop.run(20.0, [0.0])
         assert abs(run.q[-1, 0] - 1.0) < 1e-3
@@ -68,7 +69,7 @@ def test_the_integral_stands_still_while_forces_are_cut(by_loop: bool) -> None:
 
 def test_gravity_is_held_without_an_integral_if_the_model_is_asked_for_it() -> None:
     mech = pendulum()
-    controller = lw.control.pid(mech, 30.0, 5.0, 0.0, lw.control.Hold([0.8]), gravity=True)
+    controller = lw.control.pid(mech, 30.0, 5.0, 0.0, lw.control.Hold([0.8]), settings=SETTINGS(gravity=True))
     run = lw.control.Loop(mech, controller, sensors="exact").run(3.0, [0.0])
     assert abs(run.q[-1, 0] - 0.8) < 1e-6
 
@@ -78,7 +79,7 @@ def test_task_space_forces_are_the_transposed_jacobian_on_a_tree() -> None:
     q = np.array([0.4, 0.9])
     pose = mech.pose(q, "tip")
     goal = lw.control.Pose([pose[0, 3] + 0.01, pose[1, 3] - 0.02, 0.0])
-    controller = lw.control.pid(mech, 100.0, 0.0, 0.0, goal, space="task", frame="tip", axes="xy")
+    controller = lw.control.pid(mech, 100.0, 0.0, 0.0, goal, space="task", frame="tip", settings=SETTINGS(axes="xy"))
     run = lw.control.Loop(mech, controller, sensors="exact").run(0.002, q)
     jacobian = mech.jacobian(q, "tip", "aligned")[:2]
     assert np.allclose(run.command[0], jacobian.T @ [1.0, -2.0], atol=1e-12)
@@ -89,7 +90,7 @@ def test_task_space_forces_hold_a_force_on_a_closed_chain() -> None:
     mech = five_bar()
     q = five_bar_start(mech)
     goal = lw.control.Pose(mech.pose(q, "pen")[:3, 3] + np.array([0.01, 0.0, 0.0]))
-    controller = lw.control.pid(mech, 1000.0, 0.0, 0.0, goal, space="task", frame="pen", axes="xy")
+    controller = lw.control.pid(mech, 1000.0, 0.0, 0.0, goal, space="task", frame="pen", settings=SETTINGS(axes="xy"))
     run = lw.control.Loop(mech, controller).run(0.002, q)
     tau = np.zeros(mech.nv)
     tau[:2] = run.command[0]
@@ -146,7 +147,7 @@ def crane() -> lw.Mechanism:
 @pytest.mark.parametrize("joints", [None, ["trolley"]], ids=["by actuators", "named"])
 def test_the_driven_joint_of_an_under_actuated_tree_is_controlled(joints: list[str] | None) -> None:
     mech = crane()
-    controller = lw.control.pid(mech, 400.0, 300.0, 5.0, lw.control.Hold([1.0]), joints=joints)
+    controller = lw.control.pid(mech, 400.0, 300.0, 5.0, lw.control.Hold([1.0]), settings=SETTINGS(joints=joints))
     run = lw.control.Loop(mech, controller, period=T).run(20.0, [0.0, 0.1])
     assert run.status
     assert abs(run.q[-1, 0] - 1.0) < 0.05
@@ -154,4 +155,4 @@ def test_the_driven_joint_of_an_under_actuated_tree_is_controlled(joints: list[s
 
 def test_the_weight_of_an_under_actuated_tree_cannot_be_held_by_pid() -> None:
     with pytest.raises(ModelError, match="under-actuated: the joint 'swing'"):
-        lw.control.pid(crane(), 1.0, 1.0, 0.0, lw.control.Hold([1.0]), gravity=True)
+        lw.control.pid(crane(), 1.0, 1.0, 0.0, lw.control.Hold([1.0]), settings=SETTINGS(gravity=True))

@@ -6,6 +6,7 @@ import pytest
 import linkwright as lw
 from linkwright.control.loop.references import turn_matrix, turn_vector
 from linkwright.errors import ModelError, ShapeError
+from linkwright.spatial.rotation import euler_parameters_matrix, exponential, logarithm
 
 C = lw.control
 LINE = [[0, 0, 0], [0.1, 0.05, 0], [0.2, 0, 0], [0.1, -0.05, 0.02], [0, 0, 0]]
@@ -96,6 +97,9 @@ def test_matrices_and_vectors_of_turns_belong_together_up_to_a_half_turn() -> No
         m = turn_matrix(r)
         assert np.allclose(m @ m.T, np.eye(3), atol=1e-14)
         assert np.allclose(turn_vector(m), r, atol=1e-8)
+        e = exponential(r)
+        assert np.allclose(m, euler_parameters_matrix(e), atol=1e-14)
+        assert np.allclose(turn_vector(m), logarithm(e), atol=1e-8)
 
 
 def test_bad_motions_are_told() -> None:

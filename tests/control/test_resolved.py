@@ -10,6 +10,7 @@ import linkwright as lw
 from closed_mechanisms import four_bar
 from linkwright.errors import ModelError, NameNotFound
 
+SETTINGS = lw.control.ResolvedSettings
 PANDA = Path(__file__).parents[2] / "examples" / "models" / "panda.dh.toml"
 
 
@@ -43,7 +44,9 @@ def test_a_closed_chain_follows_a_circle_with_its_pen() -> None:
     reference = lw.control.Pose(lw.control.Curve(circle + home, 0.8))
     errors = []
     for period in (2e-3, 1e-3):
-        controller = lw.control.resolved_acceleration(mech, "pen", 900.0, 60.0, reference, axes="xy", guess=q)
+        controller = lw.control.resolved_acceleration(
+            mech, "pen", 900.0, 60.0, reference, axes="xy", settings=SETTINGS(guess=q)
+        )
         run = lw.control.Loop(mech, controller, period=period, encoders=lw.control.Encoder(rate="exact")).run(1.0, q)
         assert run.status
         assert run.signals["iterations"].max() <= 3
@@ -58,7 +61,9 @@ def test_a_crank_moves_its_rocker_along_one_direction() -> None:
     q, _ = mech.initial_state()
     at = mech.pose(q, "rocker")
     reference = lw.control.Pose(None, lw.control.MinimumJerk(np.zeros(3), [0.0, 0.0, 0.2], 0.5), origin=at)
-    controller = lw.control.resolved_acceleration(mech, "rocker", 400.0, 40.0, reference, axes=["rz"], guess=q)
+    controller = lw.control.resolved_acceleration(
+        mech, "rocker", 400.0, 40.0, reference, axes=["rz"], settings=SETTINGS(guess=q)
+    )
     run = lw.control.Loop(mech, controller).run(1.2, q)
     assert run.status
     turned = run.joint("D")[-1, 0] - run.joint("D")[0, 0]
@@ -90,7 +95,9 @@ def test_a_singular_pose_on_the_path_stops_the_run_by_its_name_and_time() -> Non
     here = mech.pose(q, "tip")[:3, 3]
     far = lw.control.MinimumJerk(here, 1.1 * here / np.linalg.norm(here), 0.5)
     path = lw.control.Pose(far)
-    controller = lw.control.resolved_acceleration(mech, "tip", 100.0, 20.0, path, axes="xy", condition=50)
+    controller = lw.control.resolved_acceleration(
+        mech, "tip", 100.0, 20.0, path, axes="xy", settings=SETTINGS(condition=50)
+    )
     run = lw.control.Loop(mech, controller, sensors="exact").run(1.0, q)
     assert not run.status
     assert run.status.reason == "singular pose"
@@ -108,7 +115,9 @@ def test_damped_least_squares_go_on_where_the_pose_is_singular() -> None:
     q = np.array([0.3, 0.8])
     here = mech.pose(q, "tip")[:3, 3]
     far = lw.control.Pose(lw.control.MinimumJerk(here, 1.1 * here / np.linalg.norm(here), 0.5))
-    controller = lw.control.resolved_acceleration(mech, "tip", 100.0, 20.0, far, axes="xy", damped=True)
+    controller = lw.control.resolved_acceleration(
+        mech, "tip", 100.0, 20.0, far, axes="xy", settings=SETTINGS(damped=True)
+    )
     run = lw.control.Loop(mech, controller, sensors="exact", torque_limit=200.0).run(1.0, q)
     assert run.status
     reach = np.linalg.norm(run.position("tip"), axis=1)
@@ -120,7 +129,7 @@ def test_an_outer_loop_corrects_what_is_followed() -> None:
     mech = five_bar()
     q = five_bar_start(mech)
     reference = lw.control.Pose(origin=mech.pose(q, "pen"))
-    inner = lw.control.resolved_acceleration(mech, "pen", 0.0, 0.0, reference, axes="xy", guess=q)
+    inner = lw.control.resolved_acceleration(mech, "pen", 0.0, 0.0, reference, axes="xy", settings=SETTINGS(guess=q))
 
     class Push:
         def start(self, measured) -> None:

@@ -66,6 +66,8 @@ from linkwright.control.loop.responses import t50 as t50
 from linkwright.control.loop.responses import vibration as vibration
 from linkwright.control.loop.sampled_loop import Loop as Loop
 from linkwright.control.loop.sampled_loop import LoopSettings as LoopSettings
+from linkwright.control.loop.tracking import PidSettings as PidSettings
+from linkwright.control.loop.tracking import ResolvedSettings as ResolvedSettings
 from linkwright.control.loop.tracking import computed_torque as computed_torque
 from linkwright.control.loop.tracking import pid as pid
 from linkwright.control.loop.tracking import resolved_acceleration as resolved_acceleration

@@ -193,15 +193,8 @@ class Corrected(Controller):
 
     def follow(self, t: float, measured: Measured, target: Target | None) -> Any:
         """The inner controller's forces for a target that is corrected first."""
-        return self._forces(round(t / measured.period), t, measured, target)
-
-    def step(self, k: int, t: float, measured: Measured) -> Any:
-        """The inner controller's forces for the corrected target."""
-        assert self.reference is not None
-        return self._forces(k, t, measured, self.reference.at(t))
-
-    def _forces(self, k: int, t: float, measured: Measured, target: Any) -> Any:
-        self._corrected = Target(*self.correct(k, t, measured, target))
+        assert target is not None
+        self._corrected = Target(*self.correct(round(t / measured.period), t, measured, target))
         return self.inner.follow(t, measured, self._corrected)
 
     @property

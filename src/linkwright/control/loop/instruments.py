@@ -95,10 +95,8 @@ class Encoder:
             raise ModelError("filtered rates need a cutoff=... in Hz" if cutoff is None else "cutoff= is for filtered")
         self.joints, self.noise, self.rate, self.cutoff = joints, _standard_deviation(noise), rate, cutoff
 
-    def steps(self, plant: Plant, joints: Sequence[str]) -> Floats | None:
-        """The width of a count of each joint, zero where it is exact; None if all are."""
-        if self.counts is None and self.resolution is None:
-            return None
+    def steps(self, plant: Plant, joints: Sequence[str]) -> Floats:
+        """The width of a count of each joint, zero where it is exact."""
         steps = np.zeros(len(joints))
         for name, numbers in (("counts", self.counts), ("resolution", self.resolution)):
             for at, value in _by_joint(name, numbers, joints):
@@ -125,8 +123,8 @@ class EncoderReader:
         self.joints, self._q_at, self._v_at = joint_positions(plant.mech, encoder.joints, "encoders")
         self._plant, self._period, self._rng, self._noise = plant, period, rng, encoder.noise
         steps = encoder.steps(plant, self.joints)
-        self._at = np.arange(0) if steps is None else np.flatnonzero(steps)
-        self._step = np.zeros(0) if steps is None else steps[self._at]
+        self._at = np.flatnonzero(steps)
+        self._step = steps[self._at]
         self._exact = encoder.rate == "exact"
         self._filter = None if encoder.cutoff is None else LowPass(encoder.cutoff, period)
         n = len(self.joints)
@@ -346,8 +344,3 @@ class Guard:
         self.count += 1
         self.row += 1
         return self.last
-
-    @property
-    def tired(self) -> bool:
-        """Whether too many in a row were not finite."""
-        return self.row >= self.patience

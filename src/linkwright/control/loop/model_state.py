@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.arrays import Floats
+from linkwright.base.arguments import first_few
+from linkwright.base.arrays import Floats, Longs
 from linkwright.control.loop.controller import Controller, Measured, Reference, Target
 from linkwright.control.loop.plant import frame_kinematics, joint_positions, loop_kinematics
 from linkwright.dynamics.functions import Request
@@ -70,7 +71,9 @@ class ModelState:
             self.W[self.v_places, np.arange(n)] = 1.0
         self._plain = not mech.closed and bool(np.array_equal(self.v_places, np.arange(nv)))
         if mech.closed:
-            program = loop_kinematics(mech)
+            from scipy.linalg import lapack  # type: ignore[import-untyped]  # weight: scipy, which has no types
+
+            self._lapack, program = lapack, loop_kinematics(mech)
             self._phi, self._g, self._bend = (np.zeros(port.shape) for port in program.outputs)
             self._loops = program.bound([self.q, self.v], [self._phi, self._g, self._bend])
             self._rows, self._limits = np.arange(0), np.zeros(0)
@@ -89,8 +92,7 @@ class ModelState:
         mech = self.mech
         self.check_width(theta)
         if mech.closed:
-            guess = mech.initial_state()[0] if self._guess is None else np.array(self._guess, dtype=np.float64)
-            guess = np.array(guess)
+            guess = np.array(mech.initial_state()[0] if self._guess is None else self._guess, dtype=np.float64)
             guess[self.q_places] = theta
             try:
                 self.q[:] = mech.assemble(guess, fixed=self.joints)
@@ -104,7 +106,7 @@ class ModelState:
 
     def _choose_rows(self) -> None:
         """Equations of the loops that are independent of each other and of the measured joints."""
-        from scipy.linalg import qr  # type: ignore[import-untyped]  # SciPy has no types
+        from scipy.linalg import qr  # weight: scipy, which trees do not need
 
         self.v[:] = 0.0
         self._loops()
@@ -115,10 +117,7 @@ class ModelState:
         sizes = np.linalg.svd(g, compute_uv=False) if g.size else np.zeros(0)
         rank = int(np.sum(sizes > RANK * max(float(np.max(sizes, initial=0.0)), 1e-300)))
         if rank < nv - n:
-            _, _, directions = np.linalg.svd(g)
-            free = np.zeros(nv)
-            free[others] = directions[-1]
-            names = self._moving(free)
+            names = self._weak(np.arange(len(whole)))
             text = f"with the joints {_names(self.joints)} held, {_names(names)} can still move; measure one of these"
             raise ControlError(f"{text}, or begin away from a singular position", reason="singular pose", joints=names)
         freedom = nv - int(np.linalg.matrix_rank(whole, tol=RANK * np.linalg.norm(whole, 2)))
@@ -163,15 +162,13 @@ class ModelState:
             raise
 
     def _newton(self, before: Floats, theta: Floats, rates: Floats) -> None:
-        from scipy.linalg.lapack import dgetrf, dgetrs  # type: ignore[import-untyped]  # SciPy has no types
-
-        mech, rows = self.mech, self._rows
+        mech, rows, dgetrs = self.mech, self._rows, self._lapack.dgetrs
         m = len(rows)
         a, right = self._matrix, self._right
         for self.iterations in range(ITERATIONS + 1):
             self._loops()
             a[:m] = self._g[rows] * self._parts
-            lu, pivots, info = dgetrf(a)
+            lu, pivots, info = self._lapack.dgetrf(a)
             miss = theta - self.q[self.q_places]
             closed = np.all(np.abs(self._phi[rows]) <= self._limits)
             met = closed and np.all(np.abs(miss) <= MET * (self._measured + np.abs(theta)))
@@ -205,9 +202,7 @@ class ModelState:
 
     def _check_regular(self, a: Floats, lu: Floats, info: int) -> None:
         """Refuse a posture at which the loops no longer determine the joints."""
-        from scipy.linalg.lapack import dgecon
-
-        if info > 0 or not dgecon(lu, np.abs(a).sum(axis=0).max())[0] * self.condition > 1.0:
+        if info > 0 or not self._lapack.dgecon(lu, np.abs(a).sum(axis=0).max())[0] * self.condition > 1.0:
             names = self._weak()
             text = f"the posture is singular: with {_names(self.joints)} held, {_names(names)} can still move"
             raise ControlError(f"{text}; keep the path away from there", reason="singular pose", joints=names)
@@ -222,10 +217,10 @@ class ModelState:
             raise ControlError(f"{text}; keep the path away from there, or sample faster", reason="jump", joints=names)
         self._sign = sign
 
-    def _weak(self) -> list[str]:
-        """The joints that move most easily with the measured ones held."""
+    def _weak(self, rows: Longs | None = None) -> list[str]:
+        """The joints that move most easily with the measured ones held, under these equations or the chosen ones."""
         others = np.setdiff1d(np.arange(self.mech.nv), self.v_places)
-        g = self.mech.programs.without_units(self._g)[np.ix_(self._rows, others)]
+        g = self.mech.programs.without_units(self._g)[np.ix_(self._rows if rows is None else rows, others)]
         if not np.isfinite(g).all():
             return list(self.joints)
         easy = np.zeros(self.mech.nv)
@@ -286,13 +281,14 @@ def _under_actuated(mech: Mechanism, joints: Sequence[str]) -> ModelError:
     left = [j.name for j in mech.joints if j.v_slice.stop > j.v_slice.start and j.name not in joints]
     what = f"the joint {left[0]!r} is" if len(left) == 1 else f"{len(left)} joints ({_names(left)}) are"
     text = f"{mech.name!r} is under-actuated: {what} neither measured nor driven, and no loop determines it"
-    advice = "name all joints with joints=[...] if they have drives; else take pid(..., joints=[...]) of those that do"
+    advice = (
+        "name all joints with joints=[...] if they have drives; else take pid of those that do (PidSettings.joints)"
+    )
     return ModelError(f"{text}; {advice}, or a law of your own of the whole state", element=left[0])
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:4]))
-    return shown + (" and more" if len(names) > 4 else "")
+    return first_few([repr(name) for name in names], 4)
 
 
 class Modelled(Controller):
@@ -308,11 +304,8 @@ class Modelled(Controller):
     def start(self, measured: Measured) -> Any:
         """Find the model's first state; the forces that hold the motion as it was before."""
         self.state.started = False
-        return self.follow(-measured.period, measured, self.before(measured))
-
-    def before(self, measured: Measured) -> Target | None:
-        """What the reference asked for a period before the first sample."""
-        return None if self.reference is None else self.reference.at(-measured.period)
+        before = -measured.period
+        return self.follow(before, measured, None if self.reference is None else self.reference.at(before))
 
     def see(self, measured: Measured) -> None:
         """Bring the model's state up to date."""

@@ -248,7 +248,7 @@ class _Run:
             self._repeat(k)
             return self._failed(error, t)
         self.command[k] = command
-        if guard.row and guard.tired:
+        if guard.row >= guard.patience:
             self._repeat(k, self.command[k])
             return self._tired(t)
         asked = u

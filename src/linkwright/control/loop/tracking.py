@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import takes_settings
 from linkwright.base.arrays import Floats
 from linkwright.control.loop.controller import Measured, Reference, Target, check_target, gains
 from linkwright.control.loop.model_state import Modelled, ModelState
@@ -93,6 +95,33 @@ CONDITION = 1e4
 NEAR = 0.02
 
 
+@dataclass(frozen=True, kw_only=True)
+class ResolvedSettings:
+    """Settings of `resolved_acceleration`: `settings=lw.control.ResolvedSettings(damped=True)`.
+
+    - `guess` (nq): coordinates that say which way a closed chain is assembled; those of the drawing unless given.
+    - `condition`: of J, turns counted by the mechanism's size, beyond which a pose is singular; 1e4.
+    - `damped`: whether singular poses are passed by damped least squares; redundant arms' are unless given.
+    - `null_damping` (1/s): how the motion of a redundant arm besides its task is damped; 10.0.
+
+    >>> import linkwright as lw
+    >>> lw.control.ResolvedSettings(condition=50.0).null_damping
+    10.0
+
+    A condition that is not greater than 1 raises `ModelError`.
+    """
+
+    guess: ArrayLike | None = None
+    condition: float = CONDITION
+    damped: bool | None = None
+    null_damping: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not self.condition > 1.0:
+            raise ModelError(f"condition must be greater than 1, not {self.condition!r}")
+
+
+@takes_settings(settings=ResolvedSettings)
 def resolved_acceleration(
     mech: Mechanism,
     frame: str,
@@ -102,25 +131,33 @@ def resolved_acceleration(
     *,
     axes: Sequence[str] | str | None = None,
     joints: Sequence[str] | None = None,
-    guess: ArrayLike | None = None,
-    condition: float = CONDITION,
-    damped: bool | None = None,
-    null_damping: float = 10.0,
+    settings: ResolvedSettings | None = None,
 ) -> ResolvedAcceleration:
     """Inverse dynamics at ẍ = ẍ_d + K_V (ẋ_d − ẋ) + K_P (x_d − x) of a frame (Luh, Walker and Paul; paper's eq. 5).
 
-    The reference gives poses: position and rotation vector (6), as `lw.control.Pose` does; the error of the rotation is
-    the axis and angle from where the frame is to where it should be. `axes` are the controlled directions out of
-    x, y, z, rx, ry, rz in ground's axes (all six by default); kp (1/s²) and kv (1/s) are one number or one for each.
+    - `mech`: the controller's model, which may differ from the plant. `frame`: one of its frames, by name.
+    - `kp` (1/s²), `kv` (1/s): one number, or one for each controlled direction.
+    - `reference`: gives poses, position and rotation vector (6), as `lw.control.Pose` does; the error of the rotation
+      is the axis and angle from where the frame is to where it should be.
+    - `axes`: the controlled directions out of x, y, z, rx, ry, rz in ground's axes; all six unless given.
+    - `joints`: those that are measured and driven, in the order of the loop's; those with actuators unless given.
+    - `settings`: `ResolvedSettings`.
 
     Joint accelerations are J⁺(ẍ − J̇ v) with J = S⁻¹ of the driven joints, also of a closed chain, whose other joints
-    follow from the measured ones (see `ModelState`; `guess` says which way it is assembled). A pose whose J has a
-    condition beyond `condition`, turns counted by the mechanism's size, stops the run with a sentence. A redundant arm
-    (or `damped=True`) takes damped least squares near such poses instead, and damps what it may do besides the task
-    with `null_damping` (1/s).
+    follow from the measured ones (see `ModelState`). A singular pose stops the run with a sentence. A redundant arm
+    takes damped least squares near such poses instead, and damps what it may do besides the task.
+
+    >>> import linkwright as lw
+    >>> arm = lw.chain(7)
+    >>> law = lw.control.resolved_acceleration(arm, "link7", 100.0, 20.0, lw.control.Pose([0.0, 0.0, 0.5]), axes="xyz")
+    >>> law.redundant
+    True
+
+    Returns a `Controller`. Raises `ModelError`, `ShapeError` or `NameNotFound` for arguments that cannot be used.
     """
-    state = ModelState(mech, joints, frame, guess=guess)
-    return ResolvedAcceleration(state, Task(state, axes), kp, kv, reference, condition, damped, null_damping)
+    s = ResolvedSettings() if settings is None else settings
+    state = ModelState(mech, joints, frame, guess=s.guess)
+    return ResolvedAcceleration(state, Task(state, axes), kp, kv, reference, s)
 
 
 class ResolvedAcceleration(Modelled):
@@ -133,18 +170,14 @@ class ResolvedAcceleration(Modelled):
         kp: ArrayLike,
         kv: ArrayLike,
         reference: Reference,
-        condition: float,
-        damped: bool | None,
-        null_damping: float,
+        settings: ResolvedSettings,
     ) -> None:
         super().__init__(state, reference)
-        self.task, self.limit, self.null = task, float(condition), float(null_damping)
+        self.task, self.settings = task, settings
         self.kp, self.kv = gains("kp", kp, task.n), gains("kv", kv, task.n)
         check_target(reference.at(0.0), 6, "resolved_acceleration")
         self.redundant = state.n > task.n
-        self.damped = self.redundant if damped is None else bool(damped)
-        if not self.limit > 1.0:
-            raise ModelError(f"condition must be greater than 1, not {condition!r}")
+        self.damped = self.redundant if settings.damped is None else settings.damped
         self._error, self.condition = np.zeros(task.n), 1.0
 
     def forces(self, t: float, target: Target | None) -> Floats:
@@ -156,7 +189,7 @@ class ResolvedAcceleration(Modelled):
         u, sizes, vt = task.factors()
         self.condition = float(sizes[0] / max(sizes[-1], 1e-300))
         if not self.damped:
-            task.refuse(u, sizes, vt, self.limit)
+            task.refuse(u, sizes, vt, self.settings.condition)
         inverse = sizes / (sizes * sizes + self._damping(sizes))
 
         def resolved(x: Floats) -> Floats:
@@ -166,7 +199,7 @@ class ResolvedAcceleration(Modelled):
         self.desired_rates = resolved(target.xd[task.rows])
         if self.redundant:
             rates = s.v[s.v_places] / task.units
-            a = a - self.null * task.units * (rates - vt.T @ (vt @ rates))
+            a = a - self.settings.null_damping * task.units * (rates - vt.T @ (vt @ rates))
         return s.forces(a, t=t)
 
     def _damping(self, sizes: Floats) -> float:
@@ -182,6 +215,34 @@ class ResolvedAcceleration(Modelled):
         return {"error": self._error, "condition": self.condition, "iterations": self.state.iterations}
 
 
+@dataclass(frozen=True, kw_only=True)
+class PidSettings:
+    """Settings of `pid` beyond its main arguments: `settings=lw.control.PidSettings(gravity=True)`.
+
+    - `joints`: those that are measured and driven, in the order of the loop's; those with actuators unless given. They
+      may be some of a tree's, as of an under-actuated one.
+    - `axes`: in task space the controlled directions out of x, y, z, rx, ry, rz; all six unless given.
+    - `limit` (N m, N): forces of the drives are cut at ± this limit, one number or one for each; no limit unless given.
+    - `gravity`: whether the forces that hold the model's weight are added; False.
+    - `guess` (nq): coordinates that say which way a closed chain is assembled; those of the drawing unless given.
+    - `condition`: of J, turns counted by the mechanism's size, beyond which a pose is singular; 1e4.
+
+    >>> import linkwright as lw
+    >>> lw.control.PidSettings(limit=5.0).gravity
+    False
+
+    `pid` checks them against its mechanism.
+    """
+
+    joints: Sequence[str] | None = None
+    axes: Sequence[str] | str | None = None
+    limit: ArrayLike | None = None
+    gravity: bool = False
+    guess: ArrayLike | None = None
+    condition: float = CONDITION
+
+
+@takes_settings(settings=PidSettings)
 def pid(
     mech: Mechanism,
     kp: ArrayLike,
@@ -191,20 +252,27 @@ def pid(
     *,
     space: Literal["joint", "task"] = "joint",
     frame: str | None = None,
-    axes: Sequence[str] | str | None = None,
-    joints: Sequence[str] | None = None,
-    guess: ArrayLike | None = None,
-    limit: ArrayLike | None = None,
-    gravity: bool = False,
-    condition: float = CONDITION,
+    settings: PidSettings | None = None,
 ) -> Pid:
     """u = K_P e + K_D ė + K_I Σ e·period, of joints (N m/rad, N m s/rad, ...) or of a frame (N/m, ...).
 
-    In joint space e is the error of the measured joints, and the model is used for nothing but their names (and, with
-    `gravity=True`, for the forces that hold its weight); `joints` may be some of a tree's, as of an under-actuated one.
-    In task space e is that of `frame` along `axes`, metres and radians about ground's axes, u a force and moment f on
-    it, and the drives give τ = Jᵀ f, which on a closed chain is S⁻ᵀ f. With `limit` forces of the drives are cut there.
-    The integral stands still where a force is cut, by `limit` or by the loop, and would be driven further.
+    - `mech`: the controller's model. In joint space it is used for the names of joints, and for their weight.
+    - `kp`, `kd`, `ki`: one number, or one for each joint or controlled direction; `ki` is 0.0.
+    - `reference`: the motion to follow: of the joints, or poses (6) as `lw.control.Pose` gives them.
+    - `space`: "joint", where e is the error of the measured joints; or "task", where e is that of `frame` in metres and
+      radians about ground's axes, u a force and moment f on it, and the drives give τ = Jᵀ f, which on a closed chain
+      is S⁻ᵀ f.
+    - `frame`: in task space, a frame of the model by name.
+    - `settings`: `PidSettings`.
+
+    The integral stands still where a force is cut, by a limit or by the loop, and would be driven further.
+
+    >>> import linkwright as lw
+    >>> arm = lw.chain(1)
+    >>> lw.control.pid(arm, 20.0, 2.0, 0.0, lw.control.Hold([0.3])).kp.tolist()
+    [20.0]
+
+    Returns a `Controller`. Raises `ModelError`, `ShapeError` or `NameNotFound` for arguments that cannot be used.
     """
     if reference is None:
         raise ModelError("pid follows a reference; give reference=..., such as lw.control.Hold(q)")
@@ -212,10 +280,10 @@ def pid(
         raise NameNotFound("space", str(space), ["joint", "task"])
     if (space == "task") != (frame is not None):
         raise ModelError("pid in task space needs frame=..." if frame is None else "frame= is for space='task'")
+    s = PidSettings() if settings is None else settings
     # Joints' errors alone ask for no posture: an under-actuated tree (a crane's trolley) can be controlled, too.
-    state = ModelState(mech, joints, frame, guess=guess, partial=frame is None and not gravity)
-    task = Task(state, axes) if frame is not None else None
-    return Pid(state, task, (kp, kd, ki), reference, limit, gravity=gravity, condition=condition)
+    state = ModelState(mech, s.joints, frame, guess=s.guess, partial=frame is None and not s.gravity)
+    return Pid(state, Task(state, s.axes) if frame is not None else None, (kp, kd, ki), reference, s)
 
 
 class Pid(Modelled):
@@ -227,28 +295,24 @@ class Pid(Modelled):
         task: Task | None,
         k: tuple[ArrayLike, ArrayLike, ArrayLike],
         reference: Reference,
-        limit: ArrayLike | None,
-        *,
-        gravity: bool,
-        condition: float,
+        settings: PidSettings,
     ) -> None:
         super().__init__(state, reference)
         n = state.n if task is None else task.n
-        self.task, self.gravity, self.condition = task, gravity, condition
+        self.task, self.settings = task, settings
         self.kp, self.kd, self.ki = (gains(name, x, n) for name, x in zip(("kp", "kd", "ki"), k, strict=True))
-        self.limit = None if limit is None else gains("limit", limit, state.n)
+        self.limit = None if settings.limit is None else gains("limit", settings.limit, state.n)
         check_target(reference.at(0.0), state.n if task is None else 6, "pid")
-        self._needs_model = task is not None or gravity
+        self._needs_model = task is not None or settings.gravity
         self.integral, self._error = np.zeros(n), np.zeros(n)
         self._period, self._cut = 0.0, np.zeros(state.n)
 
     def start(self, measured: Measured) -> Any:
         """Begin with no integral; the forces that hold the motion as it was before."""
         self.state.check_width(measured.q)
-        self.state.started = False
         self.integral = np.zeros_like(self.integral)
         self._period = 0.0  # nothing is integrated yet
-        held = self.follow(-measured.period, measured, self.before(measured))
+        held = super().start(measured)
         self._period = measured.period
         return held
 
@@ -273,7 +337,7 @@ class Pid(Modelled):
             self.desired_rates = target.xd
             turn = None
         else:
-            task.refuse(*task.factors(), self.condition)
+            task.refuse(*task.factors(), self.settings.condition)
             e, ed = task.error(target), task.rate_error(target)
             turn = task.jacobian
         self._error = e
@@ -291,7 +355,7 @@ class Pid(Modelled):
     def _drive(self, e: Floats, ed: Floats, integral: Floats, turn: Floats | None) -> Floats:
         f = self.kp * e + self.kd * ed + self.ki * integral
         u = f if turn is None else turn.T @ f
-        return np.asarray(u + self.state.weights() if self.gravity else u)
+        return np.asarray(u + self.state.weights() if self.settings.gravity else u)
 
     def law(self) -> Callable[[Any, Any, Any], Any]:
         """tau(t, q, v), if there is no integral."""
@@ -320,6 +384,13 @@ def computed_torque(
     order of the loop's encoders and drives; of a closed chain there are as many as degrees of freedom, and the other
     joints follow from the loops (`guess`, a whole q, says which way they are assembled; else the drawing does).
     kp (1/s²) and kd (1/s) are one number or one for each; the reference has one number for each.
+
+    >>> import linkwright as lw
+    >>> arm = lw.chain(2)
+    >>> lw.control.computed_torque(arm, 100.0, 20.0, lw.control.Hold([0.3, 0.1])).kd.tolist()
+    [20.0, 20.0]
+
+    Returns a `Controller`. Raises `ModelError`, `ShapeError` or `NameNotFound` for arguments that cannot be used.
     """
     return ComputedTorque(ModelState(mech, joints, guess=guess), kp, kd, reference)
 

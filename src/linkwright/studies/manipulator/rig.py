@@ -20,7 +20,6 @@ from linkwright.base.locks import cached_property
 from linkwright.control import (
     AccelerationFeedback,
     Accelerometer,
-    Controller,
     ControlStep,
     Corrected,
     Encoder,
@@ -28,6 +27,7 @@ from linkwright.control import (
     Hold,
     Loop,
     LoopSettings,
+    PidSettings,
     Pose,
     SampledRun,
     TwoDof,
@@ -163,19 +163,19 @@ class Rig:
         """A reference that stays at home."""
         return Pose(Hold(self.geometry.home[:3]), np.zeros(3))
 
-    def controller(self, law: Law, reference: Any) -> Controller:
+    def controller(self, law: Law, reference: Any) -> Any:
         """Dynamic control, dynamic control with friction compensation, or PID of the endplate, with the paper's gains.
 
         Dynamic control is the compiled step; it begins at home.
         """
         if law == "pid":
-            return pid(self.model, *PID, reference, space="task", frame="plate", joints=CRANKS)
+            settings = PidSettings(joints=CRANKS)
+            return pid(self.model, *PID, reference, space="task", frame="plate", settings=settings)
         if law not in ("dynamic", "friction"):
             raise ModelError(f"law is {law!r}; it can be 'dynamic', 'friction' or 'pid'")
-        step = _Step(self.shared.step, reference)
-        if law == "dynamic":
-            return step
-        return step + friction(*COMPENSATION, joints=MOTORS, velocity_scale=0.02)
+        step = self.shared.step
+        step.reference = reference
+        return step if law == "dynamic" else step + friction(*COMPENSATION, joints=MOTORS, velocity_scale=0.02)
 
     def run(
         self,
@@ -243,20 +243,3 @@ class Shared:
             torque_limit=rig.torque_limit,
             settings=LoopSettings(substeps=rig.substeps, free=tuple(self.free)),
         )
-
-
-class _Step(Controller):
-    """The compiled control step as a controller that begins at home."""
-
-    def __init__(self, step: ControlStep, reference: Any) -> None:
-        self.inner, self.reference = step, reference
-
-    def start(self, measured: Any) -> None:
-        self.inner.reset()
-
-    def follow(self, t: float, measured: Any, target: Any) -> Any:
-        return self.inner.follow(t, measured, target)
-
-    @property
-    def signals(self) -> Mapping[str, Any]:
-        return self.inner.signals
