@@ -80,9 +80,10 @@ def export(
     Returns an `Exported` with the path, the files' texts and the tolerance of the test. Raises `LinkwrightError` for
     options that exclude each other and for places that cannot be written, `NameNotFound` for unknown names.
 
-    Example:
-        >>> lw.export(lw.chain(3), "chain.c", "mass_matrix").files.keys()
-        dict_keys(['chain.c'])
+    >>> import tempfile, linkwright as lw
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     list(lw.export(lw.chain(3), f"{folder}/chain.c", "mass_matrix").files)
+    ['chain.c']
     """
     target = Path(path_text("what is exported", path))
     single = check_language(to, precision, arduino, target)

@@ -199,8 +199,12 @@ class Parts:
         """A part as formulas: one of M, C, h, g, friction, springs, kinetic_energy, potential_energy, lagrangian.
 
         `form` is "collected", "expanded" or "grouped"; by default that of the equations. `progress` is called with the
-        name of each entry, how many are written and how many there are. Raises `NameNotFound` for another name, and
-        `LinkwrightError` for the recursive form, which is made of steps.
+        name of each entry, how many are written and how many there are. Returns the `Block`, of shape (n, n), (n,) or
+        (). Raises `NameNotFound` for another name, and `LinkwrightError` for the recursive form, which has steps.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(2)).block("M").shape
+        (2, 2)
         """
         form = self._form(form)
         check_names("part of the equations", (name,), PARTS + MORE)
@@ -251,8 +255,13 @@ class Parts:
         return getattr(d.dynamics, name)
 
     def sympy(self, name: str, form: str | None = None) -> Any:
-        """A part as SymPy's matrix or expression; `name` and `form` as for `block`."""
-        from linkwright.symbolic.printing.sympy_out import to_sympy_block  # for weight: SymPy
+        """A part as SymPy's matrix or expression; `name`, `form` and what it raises as for `block`.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(2)).sympy("h").shape
+        (2, 1)
+        """
+        from linkwright.symbolic.printing.sympy_out import to_sympy_block  # weight: SymPy
 
         form = self._form(form)
         if (name, form) not in self._sympy:
@@ -262,8 +271,12 @@ class Parts:
     def terms(self, name: str, *at: int, form: str | None = None) -> list[str]:
         """The terms of an entry as texts in the documented order, brackets multiplied out: `eq.terms("M", 1, 1)`.
 
-        `at` is the place of the entry, counted from 1: two numbers of a matrix, one of a vector, none of an energy. A
-        place outside the part raises `LinkwrightError`.
+        `at` is the place of the entry, counted from 1: two numbers of a matrix, one of a vector, none of an energy;
+        `name` and `form` as for `block`. Returns a list of texts. A place outside the part raises `LinkwrightError`.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).terms("M", 1, 1)
+        ['0.0035416666666666665']
         """
         block = self.block(name, form)
         if len(at) != len(block.shape) or any(not 1 <= k <= n for k, n in zip(at, block.shape, strict=True)):
@@ -295,6 +308,6 @@ class Parts:
 
     @staticmethod
     def _column(names: Any) -> Any:
-        import sympy  # for its weight
+        import sympy  # weight: SymPy
 
         return sympy.Matrix([sympy.Symbol(name) for name in names])

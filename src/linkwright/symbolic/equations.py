@@ -75,10 +75,12 @@ def equations(
 
     Returns the equations, an `Equations`. Raises `NameNotFound` for a word that `form`, `way`, `literal` or `numbers`
     does not know; `ModelError` for closed loops, drivers, and mechanisms without mass; `LinkwrightError` for a
-    derivation of more than `most` terms. Example:
+    derivation of more than `most` terms.
 
-        eq = lw.equations(lw.chain(2), literal="inertial")
-        print(eq.block("g"))
+    >>> import linkwright as lw
+    >>> eq = lw.equations(lw.chain(2))
+    >>> eq.M.shape, eq.joints
+    ((2, 2), ('joint1', 'joint2'))
     """
     check_names("form", () if form is None else (form,), FORMS)
     check_names("way", (way,), get_args(Way))
@@ -160,7 +162,12 @@ class Equations(Parts):
         - `parts`: names of parts, such as `("M", "g")`; by default M, h, g, and friction and springs if there are any.
         - `progress`: called with the name of each entry, how many are written and how many there are.
 
-        An interruption (Ctrl-C) leaves the parts that were written, and a note. Raises `NameNotFound` for other words.
+        An interruption (Ctrl-C) leaves the parts that were written, and a note. Returns the `Sheet`. Raises
+        `NameNotFound` for other words.
+
+        >>> import linkwright as lw
+        >>> [block.name for block in lw.equations(lw.chain(2)).sheet(parts=("M", "g")).blocks]
+        ['M', 'g']
         """
         form = self._form(form)
         names, missing = list(parts or self._parts()), [*self.missing]
@@ -219,9 +226,11 @@ class Equations(Parts):
         forces cannot tell apart towards the base, which leaves fewer operations.
 
         Returns the steps, which print as the equations do. Raises `NameNotFound` for another quantity, and `ModelError`
-        for a mechanism with too many operations to be written out. Example:
+        for a mechanism with too many operations to be written out.
 
-            print(lw.equations(lw.chain(2)).recursive("mass_matrix").text())
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(2)).recursive("mass_matrix").shape
+        (2, 2)
         """
         if free is None:
             free = tuple(name for name in self._named if name in self.mechanism.parameters)
@@ -231,7 +240,15 @@ class Equations(Parts):
         )
 
     def count(self, form: str | None = None) -> Operations:
-        """The operations that the code of a form takes; of the recursive one, those of inverse dynamics."""
+        """The operations that the code of a form takes; of the recursive one, those of inverse dynamics.
+
+        `form` is that of the printers; by default that of the equations. Returns an `Operations` with additions,
+        multiplications, divisions, functions and their total. Raises `NameNotFound` for another form.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).count().total
+        2
+        """
         if self._form(form) == "recursive":
             return self.recursive().count
         return operations(self.sheet(form))
@@ -240,26 +257,60 @@ class Equations(Parts):
         """A complete LaTeX document, or (document=False) its formulas alone.
 
         `form` is "collected", "expanded", "grouped" or "recursive", here and in the other printers; by default that of
-        the equations. A document of more than 20,000 terms raises `LinkwrightError`.
+        the equations. Returns the text. Raises `NameNotFound` for another form, and `LinkwrightError` for a document of
+        more than 20,000 terms.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).latex(document=False)[:3]
+        '\\\\[ '
         """
         if self._form(form) == "recursive":
             return self.recursive().latex(document=document)
         return self._printed("latex", form) if document else "\n".join(map(latex_block, self.sheet(form).blocks))
 
     def python(self, form: str | None = None) -> str:
-        """A Python module that needs nothing but `math`."""
+        """A Python module that needs nothing but `math`: a function for each part, such as M(q, p), and PARAMETERS.
+
+        `form` as of `latex`. Returns the text. Raises `NameNotFound` for another form, and `LinkwrightError` for a
+        number that floating point cannot hold.
+
+        >>> import linkwright as lw
+        >>> "def M(q):" in lw.equations(lw.chain(1)).python()
+        True
+        """
         return self._printed("python", form)
 
     def c(self, form: str | None = None) -> str:
-        """A C99 file that needs nothing but `math.h`."""
+        """A C99 file that needs nothing but `math.h`: a function for each part, and a struct of the parameters.
+
+        `form` as of `latex`. Returns the text; raises as `python` does.
+
+        >>> import linkwright as lw
+        >>> "#include <math.h>" in lw.equations(lw.chain(1)).c()
+        True
+        """
         return self._printed("c", form)
 
     def markdown(self, form: str | None = None) -> str:
-        """A page of Markdown."""
+        """A page of Markdown, its formulas in dollar signs.
+
+        `form` as of `latex`. Returns the text. Raises `NameNotFound` for another form.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).markdown().splitlines()[0]
+        '# chain of 1'
+        """
         return self._printed("markdown", form)
 
     def html(self, form: str | None = None) -> str:
-        """A web page that needs no network: formulas in MathML."""
+        """A web page that needs no network: formulas in MathML.
+
+        `form` as of `latex`. Returns the text. Raises `NameNotFound` for another form.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).html()[:15]
+        '<!doctype html>'
+        """
         return self._printed("html", form)
 
     def _printed(self, language: str, form: str | None) -> str:
@@ -271,7 +322,8 @@ class Equations(Parts):
         """Write `.tex`, `.py`, `.c`, `.md` or `.html`, whole or not at all.
 
         The ending of `path` chooses the printer; another ending raises `LinkwrightError`. `form` is that of the
-        printers. Returns the path. Example: `lw.equations("arm.urdf").save("arm.tex", form="recursive")`.
+        printers. Returns the path. Raises `LinkwrightError` for a place that cannot be written too. Example:
+        `lw.equations("arm.urdf").save("arm.tex", form="recursive")`.
         """
         writers = {".tex": self.latex, ".py": self.python, ".c": self.c, ".md": self.markdown, ".html": self.html}
         path = Path(path_text("a file of equations", path))
@@ -290,9 +342,12 @@ class Equations(Parts):
         - `parameters`: values of parameters by name, in SI units; those that are not given have the model's.
 
         Raises `LinkwrightError` for arrays of other shapes, `NameNotFound` for other parameters. For many states take
-        the mechanism's own methods. Example:
+        the mechanism's own methods.
 
-            M, h, g = lw.equations(lw.chain(2)).evaluate([0.1, 0.2], [1.0, 0.0])
+        >>> import linkwright as lw
+        >>> M, h, g = lw.equations(lw.chain(2)).evaluate([0.1, 0.2], [1.0, 0.0])
+        >>> M.shape, h.shape, g.shape
+        ((2, 2), (2,), (2,))
         """
         n, ring = self.n, self.derivation.dynamics.ring
         check_names("parameter", parameters, self._named)
@@ -312,6 +367,10 @@ class Equations(Parts):
 
         Returns the linear model. Raises `NameNotFound` for a name that is no symbol of the equations, `ModelError` for
         a value that is no finite number, and `LinkwrightError` where the derivation was interrupted.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(2)).linearise({"q1": 0, "q2": 0}).A.shape
+        (4, 4)
         """
         numbers = point.point() if isinstance(point, Equilibrium) else point
         return Linearisation(self.derivation.dynamics, numbers, self.mechanism)
@@ -334,7 +393,11 @@ class Equations(Parts):
         - `starts`: 256 by default; `seed`: of the random ones among them.
 
         Returns the equilibria with their stability, and notes on the search. Raises `NameNotFound` for other names, and
-        `ModelError` for values that are no finite numbers. Example: `lw.equations(lw.chain(2)).equilibria()[0].q`.
+        `ModelError` for values that are no finite numbers.
+
+        >>> import linkwright as lw
+        >>> [point.stability for point in lw.equations(lw.chain(1)).equilibria()]
+        ['unstable', 'stable']
         """
         return equilibria(self.derivation.dynamics, forces, values, starts=starts, seed=seed)
 

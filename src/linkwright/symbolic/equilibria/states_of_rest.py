@@ -42,7 +42,12 @@ class Equilibrium:
     frequencies: Floats  # Hz, of the modes that swing, without friction; none where M has no inverse
 
     def written(self) -> dict[str, str]:
-        """Each coordinate's value: "pi/2", a formula, a number, or "any"."""
+        """Each coordinate's value by its name: "pi/2", a formula, a number, or "any" (rad, m).
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).equilibria()[0].written()
+        {'q1': '0'}
+        """
         texts = {}
         for symbol, x in zip(self.dynamics.model.coordinates, self.q.tolist(), strict=True):
             if symbol.name in self.free:

@@ -76,12 +76,12 @@ class Sum:
         return iter(self.terms)
 
     def __str__(self) -> str:
-        from linkwright.symbolic.printing.formula_writer import text
+        from linkwright.symbolic.printing.formula_writer import text  # weight: the printers
 
         return text(self)
 
     def _repr_latex_(self) -> str | None:
-        from linkwright.symbolic.printing.mathml import latex_sum
+        from linkwright.symbolic.printing.mathml import latex_sum  # weight: the printers
 
         return latex_sum(self)
 
@@ -108,17 +108,17 @@ class Block:
         return f"<Block {self.name}: {f'{size} formulas' if size else 'a formula'}>"
 
     def __str__(self) -> str:
-        from linkwright.symbolic.printing.formula_writer import block_text
+        from linkwright.symbolic.printing.formula_writer import block_text  # weight: the printers
 
         return block_text(self)
 
     def _repr_html_(self) -> str:
-        from linkwright.symbolic.printing.mathml import html_block
+        from linkwright.symbolic.printing.mathml import html_block  # weight: the printers
 
         return html_block(self)
 
     def _repr_latex_(self) -> str | None:
-        from linkwright.symbolic.printing.mathml import latex_short
+        from linkwright.symbolic.printing.mathml import latex_short  # weight: the printers
 
         return latex_short(self)
 

@@ -223,7 +223,7 @@ class Compiled:
     """Polynomials of one ring, evaluated at many points at once: each product of variables once."""
 
     def __init__(self, polys: Sequence[Poly]) -> None:
-        import scipy.sparse as sparse  # type: ignore[import-untyped]  # SciPy ships no types
+        import scipy.sparse as sparse  # type: ignore[import-untyped]  # weight: SciPy, which ships no types
 
         at: dict[Pairs, int] = {}
         rows, columns, numbers = [], [], []

@@ -183,15 +183,29 @@ class Linearisation:
         return Block("B", (2 * n, n), (*(ZERO for _ in range(n * n)), *low))
 
     def sympy(self, name: Name) -> Any:
-        """One of the matrices in SymPy's symbols."""
+        """One of the matrices "M", "D", "K", "A" and "B" in SymPy's symbols; another name raises `NameNotFound`.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).linearise([0.0]).sympy("K").shape
+        (1, 1)
+        """
         check_names("matrix of the linear model", (name,), get_args(Name))
-        from linkwright.symbolic.printing.sympy_out import to_sympy_block  # for weight: SymPy
+        from linkwright.symbolic.printing.sympy_out import to_sympy_block  # weight: SymPy
 
         return to_sympy_block(getattr(self, name))
 
     # -- numbers --------------------------------------------------------------------------------------
     def matrices(self, values: Mapping[str, Any] | None = None) -> tuple[Floats, Floats, Floats]:
-        """M, D, K as numbers (..., n, n) with these values of the symbols, and otherwise the model's."""
+        """M, D, K as numbers (..., n, n) with these values of the symbols, and otherwise the model's.
+
+        `values` are numbers or arrays (...) by the symbols' names, in SI units; none by default. Raises `ModelError`
+        for a symbol that has no value.
+
+        >>> import linkwright as lw
+        >>> M, D, K = lw.equations(lw.chain(1)).linearise().matrices({"q1": 0.0, "dq1": 0.0, "ddq1": 0.0})
+        >>> K.shape
+        (1, 1)
+        """
         numbers = {**self._known, **(values or {})}
         used = {name for block in (self.M, self.D, self.K) for entry in block.entries for name in symbols(entry)}
         missing = sorted(used - set(numbers))
@@ -205,7 +219,13 @@ class Linearisation:
         return evaluated(self._m), evaluated(self._d), evaluated(self._k)
 
     def state_space(self, values: Mapping[str, Any] | None = None) -> tuple[Floats, Floats]:
-        """A (..., 2n, 2n) and B (..., 2n, n) as numbers; arguments as for `matrices`."""
+        """A (..., 2n, 2n) and B (..., 2n, n) as numbers; arguments and errors as for `matrices`.
+
+        >>> import linkwright as lw
+        >>> A, B = lw.equations(lw.chain(1)).linearise([0.0]).state_space()
+        >>> A.shape, B.shape
+        ((2, 2), (2, 1))
+        """
         m, d, k = self.matrices(values)
         inverse = np.asarray(np.linalg.inv(m), np.float64)
         return _blocks(-inverse @ k, -inverse @ d, inverse)
@@ -215,8 +235,18 @@ class Linearisation:
     ) -> tuple[Floats, Floats]:
         """A (..., 2n, 2n) and B (..., 2n, n) along a motion q, v (..., n) with the parameters' values.
 
-        The motion is completed by its accelerations `a` (zero unless given), or by the forces `tau` that make it.
-        Compiled code does it if there is a mechanism with these coordinates, otherwise the polynomials.
+        - `q`: coordinates (..., n), rad and m.
+        - `v`: their rates (..., n), rad/s and m/s; zero unless given.
+        - `a`: their accelerations (..., n), rad/s² and m/s²; zero unless given. Or
+        - `tau`: the forces (..., n), N m and N, that cause them.
+
+        Compiled code does it if there is a mechanism with these coordinates, otherwise the polynomials. Raises
+        `ModelError` for arrays of other shapes, and for a and tau together.
+
+        >>> import linkwright as lw
+        >>> A, B = lw.equations(lw.chain(2)).linearise().numeric([0.1, 0.2])
+        >>> A.shape, B.shape
+        ((4, 4), (4, 2))
         """
         if a is not None and tau is not None:
             raise ModelError("give the accelerations a or the forces tau, not both: one makes the other")

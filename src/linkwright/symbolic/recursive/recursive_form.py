@@ -98,31 +98,69 @@ class Recursive:
         return ((step.symbol, step.formula) for step in self.steps)
 
     def python(self, name: str | None = None) -> str:
-        """A Python module of one function; it needs `math` alone."""
+        """A Python module of one function; it needs `math` alone.
+
+        `name` is that of the function; by default the quantity's. Returns the text.
+
+        >>> import linkwright as lw
+        >>> "def mass_matrix(q):" in lw.equations(lw.chain(1)).recursive("mass_matrix").python()
+        True
+        """
         return python(self, name)
 
     def c(self, name: str | None = None) -> str:
-        """A C99 file of one function, without memory of its own."""
+        """A C99 file of one function, without memory of its own; `name` as of `python`. Returns the text.
+
+        >>> import linkwright as lw
+        >>> "void inertia(" in lw.equations(lw.chain(1)).recursive("mass_matrix").c("inertia")
+        True
+        """
         return c(self, name)
 
     def text(self, *, digits: int | None = 6) -> str:
-        """The steps as lines of plain text, `c2 = cos(q2)`; numbers of so many digits."""
+        """The steps as lines of plain text, `c2 = cos(q2)`; numbers of so many digits, or (None) all of theirs.
+
+        >>> import linkwright as lw
+        >>> print(lw.equations(lw.chain(1)).recursive("mass_matrix").text().splitlines()[-1])
+          M11 = 0.00354167
+        """
         return plain_listing(self, digits)
 
     def latex(self, *, document: bool = False, digits: int | None = 6) -> str:
-        """Displays whose lines may break over pages, alone or as a whole document; numbers of so many digits."""
+        """Displays whose lines may break over pages, alone or as a whole document; `digits` as of `text`.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).recursive().latex().splitlines()[0]
+        '\\\\begingroup\\\\allowdisplaybreaks'
+        """
         return latex_listing(self, digits, document=document)
 
     def markdown(self, *, digits: int | None = 6) -> str:
-        """A page with the formulas in dollar signs."""
+        """A page of Markdown with the formulas in dollar signs; `digits` as of `text`.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).recursive().markdown().splitlines()[0]
+        '# chain of 1'
+        """
         return markdown_listing(self, digits)
 
     def html(self, *, digits: int | None = 6) -> str:
-        """A web page that needs no network: the steps in MathML."""
+        """A web page that needs no network: the steps in MathML; `digits` as of `text`.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).recursive().html()[:15]
+        '<!doctype html>'
+        """
         return html_listing(self, digits)
 
     def sympy(self) -> tuple[list[tuple[Any, Any]], list[Any]]:
-        """(replacements, [result]), as `sympy.cse` gives them, in plain symbols; the result is a matrix."""
+        """(replacements, [result]), as `sympy.cse` gives them, in plain symbols; the result is a matrix.
+
+        >>> import linkwright as lw
+        >>> replacements, (matrix,) = lw.equations(lw.chain(2)).recursive("mass_matrix").sympy()
+        >>> matrix.shape
+        (2, 2)
+        """
         return to_sympy(self)
 
 

@@ -112,7 +112,13 @@ class BaseParameters:
         return dict(zip(self.names, self.beta.tolist(), strict=True))
 
     def matrix(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> NDArray[np.float64]:
-        """Y_b at coordinates, rates and accelerations: (..., n, rank)."""
+        """Y_b at coordinates, rates and accelerations (..., n): (..., n, rank); raises as `Regressor.matrix` does.
+
+        >>> import linkwright as lw
+        >>> base = lw.equations(lw.chain(2)).base
+        >>> base.matrix([0.1, 0.2], [1.0, 0.0], [0.0, 0.0]).shape == (2, base.rank)
+        True
+        """
         return self.regressor.matrix(q, v, a)[..., self.independent]
 
     def blocks(self, write: Writer | None = None) -> dict[str, Block]:

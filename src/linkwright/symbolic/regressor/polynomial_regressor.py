@@ -160,7 +160,16 @@ class Regressor:
     def matrix(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, parameters: Mapping[str, float] | None = None
     ) -> NDArray[np.float64]:
-        """Y at coordinates, rates and accelerations (..., n), in the order of the model's: (..., n, p)."""
+        """Y at coordinates, rates and accelerations (..., n), in the order of the model's: (..., n, p).
+
+        `parameters` are values of lengths and angles by name, in SI units; by default the model's. Raises `ShapeError`
+        for arrays of other shapes.
+
+        >>> import linkwright as lw
+        >>> y = lw.equations(lw.chain(2)).regressor
+        >>> y.matrix([0.1, 0.2], [1.0, 0.0], [0.0, 0.0]).shape
+        (2, 20)
+        """
         states = [np.asarray(x, dtype=np.float64) for x in (q, v, a)]
         for name, x in zip("qva", states, strict=True):
             if x.shape[-1:] != (self.n,) or x.shape != states[0].shape:
