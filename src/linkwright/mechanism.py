@@ -1,8 +1,4 @@
-"""`Mechanism`: what a mechanism does, as thin methods; and where mechanisms come from.
-
-`q, v, a, tau` are joint-space position, velocity, acceleration and force, of any leading batch shape. Twists and
-wrenches are linear part first, in body axes unless stated otherwise. SI units, radians.
-"""
+"""`Mechanism`: what a mechanism does, as thin methods; and where mechanisms come from."""
 
 from __future__ import annotations
 
@@ -33,12 +29,34 @@ if TYPE_CHECKING:
 
 
 class Mechanism(Answering):
-    """A mechanism: what it is (`bodies`, `joints`, `frames`) and what it does (the methods)."""
+    """A mechanism: what it is (`bodies`, `joints`, `frames`) and what it does (the methods). SI units, radians.
+
+    Arguments of the methods, and what they return, have any leading batch shape:
+
+    - `q` (..., nq), `v` and `a` (..., nv): coordinates, rates and accelerations of the spanning tree.
+    - `tau` (..., nv): joint forces (N, N m). `t` (...): the time (s) of laws and drivers; 0.
+    - `wrenches` (..., nb, 6): force, then torque, on every body in its frame; none. `frame`: a name of `frames`.
+    - `out`: the array to write to, of the shape of what is returned; a new one.
+
+    Methods raise `ShapeError` and `DtypeError` for other arrays, `NameNotFound` for unknown names, and `ModelError`.
+
+    >>> mech = lw.chain(2)
+    >>> q, v, tau = mech.neutral() + 0.1, np.ones(2), np.zeros(2)
+    >>> a = mech.forward_dynamics(q, v, tau)
+    >>> M, h, g = mech.mass_matrix(q), mech.bias_forces(q, v), mech.gravity_forces(q)
+    >>> np.allclose(M @ a + h, tau) and np.allclose(mech.inverse_dynamics(q, v, a), tau)
+    True
+    >>> pose, J = mech.pose(q, "link2"), mech.jacobian(q, "link2")
+    >>> np.allclose(J @ v, mech.twist(q, v, "link2")) and np.allclose(mech.difference(q, mech.integrate(q, v)), v)
+    True
+    >>> mech.center_of_mass(q).shape, mech.momentum(q, v).shape, mech.reactions(q, v, tau).shape
+    ((3,), (6,), (2, 6))
+    """
 
     def __init__(
         self, description: Description, *, source: Mechanism | None = None, names: Collection[str] = ()
     ) -> None:
-        """Of a description; with `source`, of one that differs from it in the values of the parameters `names`."""
+        """Of a `description`; with `source`, of one that differs from it in the values of the parameters `names`."""
         super().__init__(ProgramFactory(description, None if source is None else source.programs, names))
         self._source = source
 
@@ -51,49 +69,43 @@ class Mechanism(Answering):
         Mechanism.__init__(self, description, source=source, names=names)
 
     def with_parameters(self, **values: float) -> Self:
-        """The same mechanism with other values of its parameters.
-
-        Programs that take these parameters as inputs serve all values: the first one compiles them, others nothing.
+        """The same mechanism with other `values` of its parameters, by name, in SI units and radians. Programs that
+        take these parameters as inputs serve all values: the first one compiles them, others nothing.
         """
         description, names = self.description.with_parameters(values), {*self.programs.names, *values}
         return type(self)(description, source=(self._source or self) if names else None, names=names)
 
     def lock(self, joints: Mapping[str, float | ArrayLike]) -> Self:
-        """The mechanism with these joints held at these values: `mech.lock({"elbow": 0.3})`.
-
-        Their bodies become one with their parents.
-        """
+        """The mechanism with `joints`, {name: value in rad or m}, held; their bodies become one with their parents."""
         if not isinstance(joints, Mapping):
             raise ModelError(f"lock takes joints with their values, as in {{'elbow': 0.3}}, not {joints!r}")
         return type(self)(lock(self.description, joints))
 
     # -- coordinates ----------------------------------------------------------------------------------
     def neutral(self) -> Floats:
-        """The q at which every joint is at its zero."""
+        """The `q` (nq,) at which every joint is at its zero."""
         return self.programs.neutral()
 
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> Floats:
-        """The q reached from q by the rates dv held for a unit of time (each joint on its own manifold)."""
+        """The q reached from `q` by rates `dv` (..., nv) held for a unit of time (each joint on its own manifold)."""
         return self._array(Request("integrate"), q, dv)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Floats:
-        """The dv for which `integrate(q0, dv)` is q1."""
+        """The dv (..., nv) for which `integrate(q0, dv)` is q1; of `q0` and `q1` (..., nq)."""
         return self._array(Request("difference"), q0, q1)
 
     # -- consistent states ------------------------------------------------------------------------------
     def assemble(self, q_guess: ArrayLike | None = None, fixed: Sequence[str] = (), *, t: float = 0.0) -> Floats:
-        """The q nearest to a guess at which the mechanism is assembled; joints named in `fixed` stay as guessed.
-
-        Without a guess it starts where the bodies are drawn. Raises AssemblyError, which names what does not close.
+        """The q nearest to `q_guess`, by default the drawing, at which the mechanism is assembled; joints named in
+        `fixed` stay as guessed. Raises AssemblyError, which names what cannot be assembled.
         """
         from linkwright.dynamics.closed.consistent import assemble
 
         return assemble(self, q_guess, fixed, t)
 
     def project(self, q: ArrayLike, v: ArrayLike | None = None, *, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
-        """The nearest q that closes the loops and the nearest v that keeps them closed.
-
-        Near is meant for the bodies' places and turns, by their sizes; masses do not count.
+        """The nearest q that closes the loops and the nearest v, to 0 if not given, that keeps them closed: near in the
+        bodies' places and turns, by their sizes; masses do not count.
         """
         from linkwright.dynamics.closed.consistent import project
 
@@ -112,9 +124,8 @@ class Mechanism(Answering):
                 raise ShapeError(f"{method}: {name} has shape {shape}; needed is (..., {n})", given=shape, wanted=(n,))
 
     def initial_state(self, *, t: float = 0.0) -> tuple[Floats, Floats]:
-        """q and v at which motion begins: as the model's initial conditions, its drawing and its constraints say.
-
-        What is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
+        """q and v at which motion begins: as the model's initial conditions, its drawing and its constraints say. What
+        is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
         """
         from linkwright.dynamics.closed.redundancy import warned  # for weight
 
@@ -145,13 +156,12 @@ class Mechanism(Answering):
         method: ForwardMethod | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """The joint accelerations that tau (and wrenches (..., nb, 6) on the bodies) cause.
+        """The joint accelerations (..., nv) that `tau` and `wrenches` cause.
 
         `method` is "articulated-body" (the default), "diagonal", "triangular", "mass-matrix", "virtual-work" or
-        "assembly". Loops, rods and drivers take part, for q and v that satisfy them, by all but "diagonal" and
-        "triangular"; where they or force elements act on more than 64 links the default is "virtual-work",
-        which like "assembly" takes any number of them. Joints that share coordinates are solved by "mass-matrix", the
-        default there.
+        "assembly". All but "diagonal" and "triangular" take loops, rods and drivers, for q and v that satisfy them.
+        Where these or force elements act on over 64 links the default is "virtual-work", which like "assembly" takes
+        any number of them. Joints that share coordinates are solved by "mass-matrix", the default there.
         """
         if wrenches is None and out is None and isinstance(method, str) and method in self._quick:
             return self._quick[method](q, v, tau)
@@ -170,11 +180,10 @@ class Mechanism(Answering):
         weights: ArrayLike | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """The joint forces that the accelerations a need; with loops those of the actuated joints, zero elsewhere.
-
-        Where loops leave fewer degrees of freedom than there are actuators, Σ weight·tau² is least: `weights` has one
-        number for each actuated rate; by default forces count as they are, and torques as forces with the mechanism's
-        length as their arm. A motion that the actuators cannot produce is an error that says which.
+        """The joint forces (..., nv) that the accelerations `a` need; with loops those of the actuated joints, zero
+        elsewhere. Where loops leave fewer degrees of freedom than there are actuators, Σ weight·tau² is least:
+        `weights` has one number for each actuated rate; by default forces count as they are, and torques as forces with
+        the mechanism's length as their arm. A motion that the actuators cannot produce is an error that says which.
         """
         applied = () if wrenches is None else (wrenches,)
         if weights is not None and not self.closed:
@@ -192,7 +201,7 @@ class Mechanism(Answering):
     def equilibrium(
         self, q_guess: ArrayLike | None = None, *, tau: ArrayLike | None = None, t: float = 0.0
     ) -> Equilibrium:
-        """A state of rest near a guess, the stable one where there is a choice: its `q`, and whether it is `stable`."""
+        """A state of rest near `q_guess` (the drawing), the stable one where there is a choice: `q` and `stable`."""
         from linkwright.dynamics.equilibrium import equilibrium
 
         guess = None if q_guess is None else real_array("q_guess", q_guess)
@@ -202,7 +211,7 @@ class Mechanism(Answering):
     def linearise(
         self, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, *, t: float = 0.0
     ) -> Linearised:
-        """The linear model about one state: A, B and its natural motions, on the mechanism's own degrees of freedom."""
+        """A, B and natural motions about one state (v = 0, tau = 0), on the mechanism's own degrees of freedom."""
         from linkwright.dynamics.closed.consistent import one
         from linkwright.dynamics.equilibrium import linearise
 
@@ -211,24 +220,23 @@ class Mechanism(Answering):
         return linearise(self, one(q, self.nq, "q"), rates, force, t)
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """M (..., nv, nv)."""
+        """M (..., nv, nv) at `q`."""
         return self._array(Request("mass_matrix"), q, out=out)
 
     def bias_forces(self, q: ArrayLike, v: ArrayLike, *, t: ArrayLike = 0.0, out: Floats | None = None) -> Floats:
-        """h of M a + h = tau: velocity products, gravity and force elements."""
+        """h (..., nv) of M a + h = tau: velocity products, gravity and force elements."""
         return self._array(Request("bias_forces"), q, v, t=t, out=out)
 
     def gravity_forces(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """The joint forces that hold the mechanism still against gravity."""
+        """The joint forces (..., nv) that hold the mechanism still against gravity."""
         return self._array(Request("gravity_forces"), q, out=out)
 
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
-        """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, its drive included.
-
-        The drive: tau, forces and drivers on its own coordinates, less its armature's resistance; what gears exert is
-        not in it. With loops, those of `mech.loops` follow, each on its child's body, or on its parent's where the
-        child is ground. Where constraints are redundant it is the solution of least norm: force² + (moment / size of
-        the mechanism)², summed over all joints at their points.
+        """(..., nb, 6): the wrench of joint k on body k, at the body frame in its axes, its drive included: tau, forces
+        and drivers on its own coordinates, less its armature's resistance, without what gears exert. With loops, those
+        of `mech.loops` follow, each on its child's body, or on its parent's where the child is ground. Where
+        constraints are redundant it is the solution of least norm: force² + (moment / size of the mechanism)², summed
+        over all joints at their points.
         """
         if not self.closed:
             return self._array(Request("reactions"), q, v, tau, t=t)
@@ -239,21 +247,17 @@ class Mechanism(Answering):
         return reactions(self, *(real_array(f"reactions: {name}", x) for name, x in named.items()))
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
-        """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, rods,
-        point constraints and drivers exert, in newtons where the equation is a distance and newton metres where it is
-        an angle.
-
-        Where constraints are redundant it is one solution of many, and not that of `reactions`; the accelerations are
-        the same with each.
+        """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, rods, point
+        constraints and drivers exert, in N (of distances) and N m (of angles). Where constraints
+        are redundant it is one solution of many, and not that of `reactions`; the accelerations are the same with each.
         """
         return self._array(Request("constraint_forces"), q, v, tau, t=t)
 
     def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0
     ) -> tuple[Floats, Floats, Floats]:
-        """∂a/∂q, ∂a/∂v, ∂a/∂tau (..., nv, nv); q varies in tangent space, as `integrate` moves it.
-
-        Of a closed mechanism they are NaN at a singular position and beside it, where rounding would be most of them.
+        """∂a/∂q, ∂a/∂v, ∂a/∂tau (..., nv, nv); q varies in tangent space, as `integrate` moves it. Of a closed
+        mechanism they are NaN at a singular position and beside it, where rounding would be most of them.
         """
         return self._three(Request("forward_dynamics_derivatives"), q, v, tau, t=t)
 
@@ -269,34 +273,32 @@ class Mechanism(Answering):
         return self._array(Request("pose", frame=frame), q)
 
     def jacobian(self, q: ArrayLike, frame: str, reference: Reference = "body") -> Floats:
-        """(..., 6, nv): the frame's twist is J v.
-
-        Reference "body": at the frame's origin in its axes; "aligned": at its origin in ground axes;
-        "world": at ground's origin in ground axes.
+        """(..., 6, nv): the frame's twist is J v, by the `reference` "body" (the default) at the frame's origin in its
+        axes, "aligned" at its origin in ground axes, "world" at ground's origin in ground axes.
         """
         request = Request("jacobian", frame=frame, reference=reference)
         return self._array(request, q)
 
     def twist(self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = "body") -> Floats:
-        """The twist (..., 6) of a frame; the references are those of `jacobian`."""
+        """The twist (..., 6) of a frame, velocity (m/s) first; `reference` is that of `jacobian`."""
         request = Request("twist", frame=frame, reference=reference)
         return self._array(request, q, v)
 
     # -- energies ---------------------------------------------------------------------------------------
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Floats:
-        """The kinetic energy (...)."""
+        """The kinetic energy (...) in J."""
         return self._array(Request("kinetic_energy"), q, v)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
-        """The energy (...) in gravity, zero at ground's origin."""
+        """The energy (...) in gravity, in J, zero at ground's origin."""
         return self._array(Request("potential_energy"), q)
 
     def center_of_mass(self, q: ArrayLike) -> Floats:
-        """The centre of mass (..., 3) of the moving bodies, in ground."""
+        """The centre of mass (..., 3) of the moving bodies (m), in ground."""
         return self._array(Request("center_of_mass"), q)
 
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Floats:
-        """(..., 6): linear momentum, and angular momentum about the centre of mass, in ground axes."""
+        """(..., 6): linear momentum, and angular momentum about the centre of mass, in ground axes and SI units."""
         return self._array(Request("momentum"), q, v)
 
 
@@ -304,10 +306,18 @@ __all__ = ["Body", "DofReport", "Joint", "Mechanism"]
 
 
 class Builder(builder.Builder):
-    """A mechanism described call by call; `build()` gives it. Use it in a `with` block."""
+    """A mechanism described call by call; `build()` gives it. In a `with` block, its end checks the whole.
+
+    `name` is that of the mechanism ("mechanism"), `ground` that of ground ("ground").
+
+    >>> with lw.Builder("pendulum") as b:
+    ...     hinge = b.joint("revolute", b.ground, b.body("bob", 1.0, com=(0, 0, -0.3)), axis=(0, 1, 0))
+    >>> b.build().mass_matrix([0.0]).round(2)
+    array([[0.09]])
+    """
 
     def build(self) -> Mechanism:
-        """The mechanism described so far."""
+        """The mechanism described so far. Raises `ModelError` where it is incomplete or no body can have an inertia."""
         return Mechanism(self.description())
 
 
@@ -329,12 +339,17 @@ class LoadOptions(TypedDict, total=False):
 
 
 def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Mechanism:
-    """The mechanism in a file; options are those of its format.
+    r"""The mechanism in the file `path`; `options` are those of its format.
 
     `.mks` (parameters={name: value}), `.dh.toml`, `.urdf` (base="fixed"|"floating", mimic="follow"|"independent",
     fixed="merge"|"keep", friction="ignore"|"apply"), `.sdf` and `.world` (base, fixed, friction, angles, folders),
     `.xml`, which is MJCF (fixed, equality, friction, actuators, keyframe, folders), URDF or SDF by its outermost
-    element, and `.xacro` (trust=True, arguments={name: value}, and those of URDF).
+    element, and `.xacro` (trust=True, arguments={name: value}, and those of URDF). Raises `FormatError`, `ModelError`.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = pathlib.Path(folder, "a.dh.toml").write_text('convention = "standard"\nlink = [{ a = 0.3 }]')
+    ...     mech = lw.load(f"{folder}/a.dh.toml")
     """
     from linkwright.formats.model_files import read
 
@@ -373,9 +388,12 @@ def _source(file: str, description: Description, names: Sequence[str], options: 
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **options: Any) -> Mechanism:
-    """A serial mechanism from Denavit–Hartenberg rows: a, alpha, d, theta, kind, mass, com, inertia.
+    """A serial mechanism from Denavit–Hartenberg `rows`: a, alpha, d, theta, kind, mass, com, inertia (SI, radians).
 
-    The convention is "standard" or "modified"; numbers or symbols.
+    Numbers or symbols; `convention` "standard" or "modified"; `options` parameters={symbol: value}, gravity, name.
+
+    >>> lw.from_dh([{"a": "l1", "mass": 1.0}], parameters={"l1": 0.3}).with_parameters(l1=0.5).mass_matrix([0.0])
+    array([[0.25]])
     """
     from linkwright.formats.dh import from_dh as read
 
@@ -383,28 +401,46 @@ def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard",
 
 
 def chain(n: int, joint: str = "revolute") -> Mechanism:
-    """n equal links of 0.1 m and 1 kg, joint axes alternately x and y."""
+    """`n` equal links of 0.1 m and 1 kg, axes alternately x and y; the kind of `joint` is "revolute" by default.
+
+    >>> mech = lw.chain(3, "spherical")
+    """
     from linkwright.model import generators as generate
 
     return Mechanism(generate.chain(n, joint))
 
 
 def tree(n: int, branching: int = 2, joint: str = "revolute") -> Mechanism:
-    """n such links, each carrying `branching` others."""
+    """`n` such links, each carrying `branching` others (2) on joints of the kind `joint`.
+
+    >>> mech = lw.tree(7)
+    """
     from linkwright.model import generators as generate
 
     return Mechanism(generate.tree(n, branching, joint))
 
 
 def random_tree(n: int, seed: int | None = 0, branching: float = 2.0, **options: Any) -> Mechanism:
-    """n links with random parents, placements, inertias and joint kinds; the same for the same seed."""
+    """`n` links with random parents, placements, inertias and joint kinds; the same for the same `seed` (0).
+
+    `branching` (2.0): about how many children a parent has. `options`: joints, the kinds to draw from (all), and
+    floating.
+
+    >>> mech = lw.random_tree(5, seed=1, joints=["revolute"], floating=True)
+    """
     from linkwright.model import generators as generate
 
     return Mechanism(generate.random_tree(n, seed, branching, **options))
 
 
 def load_program(path: str | PathLike[str]) -> Program:
-    """A program that `Program.save` wrote."""
+    """The program in the file `path`, which `Program.save` wrote. Raises `FormatError` for another file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lw.record(np.sin, 3).save(f"{folder}/sines")
+    ...     sines = lw.load_program(f"{folder}/sines")
+    """
     from linkwright.tape.program_files import load as read
 
     return read(path)

@@ -110,10 +110,13 @@ class Described:
         return dict(self.description.parameters)
 
     def dof(self) -> DofReport:
-        """Coordinates and degrees of freedom.
+        """Coordinates and degrees of freedom, as a `DofReport`.
 
         With loops, rods, point constraints or drivers they are by the rank of the constraint equations, for which the
         mechanism is assembled, and else by count. Of a mechanism that cannot be assembled, `problem` says why.
+
+        >>> print(lw.chain(2).dof())
+        2 bodies, 2 coordinates, 2 rates: 2 degrees of freedom
         """
         d, t, x = self.description, self.programs.topology, self.programs.tree.coordinates
         equations = sum(6 - d.kind_of(j).nv for j in t.loops)
@@ -137,9 +140,12 @@ class Described:
         return self.description
 
     def singular(self, q: ArrayLike, *, t: float = 0.0) -> list[tuple[str, str]]:
-        """The constraints that depend on each other at q and not around it, each with a direction in words.
+        """The constraints that depend on each other at `q` (nq,) and not around it, each with a direction in words.
 
-        ("joint 'C'", "meeting along f"); nothing where the position is regular.
+        ("joint 'C'", "meeting along f"); nothing where the position is regular. `t` (s; 0) is the time of drivers.
+
+        >>> lw.chain(2).singular([0.1, 0.2])
+        []
         """
         from linkwright.constraints.singular import singular
 
@@ -201,7 +207,29 @@ _PLAIN = {name: Request(name) for name, function in FUNCTIONS.items() if functio
 
 
 class Answering(Described):
-    """A described mechanism with the kernels of its programs: what every method of `Mechanism` calls."""
+    """A described mechanism with the kernels of its programs: what every method of `Mechanism` calls.
+
+    >>> mech, q, v, tau = lw.chain(2), np.ones(2), np.zeros(2), np.zeros(2)
+    >>> energy = mech.kinetic_energy(q, v) + mech.potential_energy(q)
+    >>> mech.linearise(q).A.shape, mech.equilibrium(q).stable, mech.lock({"joint2": 0.3}).nv
+    ((4, 4), True, 1)
+    >>> da_dq, da_dv, da_dtau = mech.forward_dynamics_derivatives(q, v, tau)
+    >>> dtau_dq, dtau_dv, dtau_da = mech.inverse_dynamics_derivatives(q, v, np.zeros(2))
+
+    With a parameter and a driver:
+
+    >>> b = lw.Builder()
+    >>> length = b.parameter("length", 0.1)
+    >>> hinge = b.joint("revolute", b.ground, b.body("bob", 1.0, com=(0, length, 0)), axis=(1, 0, 0))
+    >>> motor = b.driver("joint", hinge, 2.0 * lw.TIME)
+    >>> mech = b.build().with_parameters(length=0.2)
+    >>> q, v = mech.initial_state(t=0.5)
+    >>> q, v = mech.project(mech.assemble(q, t=0.5), v, t=0.5)
+    >>> mech.constraint_forces(q, v, [0.0], t=0.5).round(3)
+    array([1.06])
+    >>> print(mech.dof())
+    1 body, 1 coordinate, 1 rate: 1 degree of freedom, 1 driven, 0 left
+    """
 
     def __init__(self, factory: ProgramFactory) -> None:
         super().__init__(factory)
@@ -219,9 +247,19 @@ class Answering(Described):
         free: Sequence[str] = (),
         form: ProgramForm | Literal[""] = "",
     ) -> Program:
-        """The tape behind a method; parameters in `free` become the entries of a last input p.
+        """The tape behind a method, as a `Program`.
 
-        `form` is "unrolled" or "rolled" (a loop over links), by default what suits the number of links.
+        - `function`: the name of the method, as "forward_dynamics".
+        - `method`: of forward dynamics, as for `Mechanism.forward_dynamics`; its default.
+        - `wrenches`: whether wrenches on the bodies are an input; False.
+        - `frame`, `reference`: of "pose", "jacobian" and "twist", as for those methods.
+        - `free`: names of parameters, which become the entries of a last input p; none.
+        - `form`: "unrolled" or "rolled" (a loop over links); by default what suits the number of links.
+
+        Raises `NameNotFound` for an unknown name and `ModelError` for an option that the function does not take.
+
+        >>> lw.chain(2).program("mass_matrix")([0.1, 0.2]).shape
+        (2, 2)
         """
         if function not in FUNCTIONS:
             raise NameNotFound("function", function, list(FUNCTIONS))

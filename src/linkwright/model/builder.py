@@ -36,6 +36,14 @@ class Builder(Forces):
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):
     its value is used, and its expression is kept as a binding. Bodies, frames and joints may be given as the
     objects that the methods return, or by name.
+
+    >>> b = lw.Builder("crank")
+    >>> length = b.parameter("length", 0.3)
+    >>> hinge = b.joint("revolute", b.ground, b.body("crank", 1.0, com=(length / 2, 0, 0)), "hinge")
+    >>> motor = b.driver("joint", hinge, lambda t: 2.0 * t + 0.1 * np.sin(t))
+    >>> rod = b.shape("crank", "capsule", (0.02, length), "#4682b4")
+    >>> dict(b.description().parameters)
+    {'length': 0.3}
     """
 
     def __init__(self, name: str = "mechanism", *, ground: str = "ground") -> None:
@@ -190,7 +198,7 @@ class Builder(Forces):
         cut: bool = False,
         actuated: bool | None = None,
     ) -> Joint:
-        """A joint from frame i (parent's side) to frame j (child's side); a body stands for its own frame.
+        """A joint from frame `i` (parent's side) to frame `j` (child's side); a body stands for its own frame.
 
         With `axis` or `at`, i and j are bodies whose axes are parallel when the coordinates are neutral: the joint
         is about `axis` (z unless given), its point is `at` in i and the origin of j. `cut` makes it a loop
@@ -304,7 +312,18 @@ class Builder(Forces):
 
     # -- the outcome --------------------------------------------------------------------------------------
     def description(self, *, inertias: Literal["error", "warn"] = "error") -> Description:
-        """The description, checked; inertias that no body can have are an error, or one warning."""
+        """The description, checked.
+
+        - `inertias`: whether inertias that no body can have are an "error" (the default) or one warning, "warn".
+
+        Returns the `Description`. Raises `ModelError` for a mechanism without bodies and for numbers that are not
+        possible.
+
+        >>> b = lw.Builder()
+        >>> hinge = b.joint("revolute", b.ground, b.body("link", 1.0))
+        >>> b.description().nb
+        1
+        """
         if not self._body_rows:
             raise ModelError(f"{self.name!r} has no bodies; add one with body(...)", element=self.name)
         bindings: dict[tuple[str, int], Expression] = {}

@@ -56,7 +56,7 @@ class Forces(Kinematics):
     def rate(self, joint: Joint | str, index: int = 0) -> Quantity:
         """Rate `index` of a joint (m/s or rad/s).
 
-        Arguments, what is returned and raised as for `coordinate`; every kind of joint has rates.
+        - `joint`, `index`, what is returned and raised: as for `coordinate`; every kind of joint has rates.
 
         >>> b = lw.Builder()
         >>> law = -0.1 * b.rate(b.joint("free", b.ground, b.body("link", 1.0)), 5)
@@ -76,11 +76,26 @@ class Forces(Kinematics):
         return Quantity("distance", self._two(first, second, "a distance"))
 
     def distance_rate(self, first: Place, second: Place) -> Quantity:
-        """How fast the distance between two origins grows (m/s)."""
+        """How fast the distance between two origins grows (m/s).
+
+        - `first`, `second`, what is returned and raised: as for `distance`.
+
+        >>> b = lw.Builder()
+        >>> law = -0.5 * b.distance_rate(b.ground, b.body("bob", 1.0))
+        """
         return Quantity("distance", self._two(first, second, "a distance"), 0, True)
 
     def component(self, place: Place, name: str) -> Quantity:
-        """x, y, z of an origin, vx, vy, vz of its velocity, wx, wy, wz of the angular velocity, in ground's axes."""
+        """A component of an origin's position or velocity, in ground's axes, for laws and initial conditions.
+
+        - `place`: a body or frame, as an object or by name.
+        - `name`: "x", "y", "z" (m); "vx", "vy", "vz" (m/s); "wx", "wy", "wz" of the angular velocity (rad/s).
+
+        Returns the `Quantity`. Raises `NameNotFound` for an unknown place or component.
+
+        >>> b = lw.Builder()
+        >>> law = -0.5 * b.component(b.body("bob", 1.0), "vz")
+        """
         if name not in POSITIONS + VELOCITIES:
             raise NameNotFound("component", name, [*POSITIONS, *VELOCITIES])
         rate = name in VELOCITIES
@@ -122,8 +137,9 @@ class Forces(Kinematics):
     ) -> JointForce:
         """−stiffness · (q − rest) − damping · v on a joint.
 
+        - `joint`: a `Joint`, or the name of one.
         - `stiffness` (N/m or N m/rad), `rest` (m or rad; 0), `damping` (N s/m or N m s/rad; 0): numbers or expressions.
-        - `index` and `name`, what is returned and raised: as for `joint_force`.
+        - `options`: `index` and `name`; these, what is returned and raised as for `joint_force`.
 
         >>> b = lw.Builder()
         >>> hinge = b.joint("revolute", b.ground, b.body("link", 1.0))
@@ -135,8 +151,9 @@ class Forces(Kinematics):
     def joint_damper(self, joint: Joint | str, damping: Numeric, **options: Any) -> JointForce:
         """−damping · v on a joint.
 
+        - `joint`: a `Joint`, or the name of one.
         - `damping` (N s/m or N m s/rad): a number or expression.
-        - `index` and `name`, what is returned and raised: as for `joint_force`.
+        - `options`: `index` and `name`; these, what is returned and raised as for `joint_force`.
 
         >>> b = lw.Builder()
         >>> b.joint_damper(b.joint("prismatic", b.ground, b.body("block", 1.0)), 5.0).name
@@ -149,8 +166,16 @@ class Forces(Kinematics):
     ) -> JointForce:
         """−friction · tanh(v / speed) on a joint: Coulomb friction whose jump is spread over ±`speed` or so.
 
-        Options as for `joint_force`. A load that dry friction would hold creeps; the smaller the speed, the less, and
-        the shorter the steps of a simulation.
+        A load that dry friction would hold creeps; the smaller the speed, the less, and the shorter the steps of a
+        simulation.
+
+        - `joint`: a `Joint`, or the name of one.
+        - `friction` (N or N m), `speed` (m/s or rad/s; 0.01): numbers or expressions.
+        - `options`: `index` and `name`; these, what is returned and raised as for `joint_force`.
+
+        >>> b = lw.Builder()
+        >>> b.joint_friction(b.joint("revolute", b.ground, b.body("link", 1.0)), 0.2, name="bearing").name
+        'bearing'
         """
         positive_number("the speed of the friction", self._now(speed))
         return self.joint_force(joint, laws.friction(_V, friction, speed), **options)
@@ -160,7 +185,15 @@ class Forces(Kinematics):
     ) -> JointForce:
         """A law of `q`, `v`, TIME, quantities and parameters, held between −limit and limit.
 
-        The limit is the joint's effort limit unless given; without either the law is taken as it is.
+        - `joint`, `law`, `index`, `name`: as for `joint_force`.
+        - `limit` (N or N m): a number or expression; by default the joint's effort limit, and without that none.
+
+        Returns the `JointForce`. Raises as `joint_force` does, and `ModelError` for a limit that is not positive.
+
+        >>> b = lw.Builder()
+        >>> hinge = b.joint("revolute", b.ground, b.body("link", 1.0), "hinge")
+        >>> b.actuator(hinge, lambda q, v: -100.0 * q - 10.0 * v, limit=5.0, name="motor").name
+        'motor'
         """
         on = self._joint(joint)
         what = f"actuator {name!r}" if name else f"the actuator of {on.name!r}"
@@ -183,8 +216,16 @@ class Forces(Kinematics):
     ) -> JointForce:
         """Ends of a joint's travel: stiffness · p · (1 + damping · ṗ), never pulling, p being the penetration.
 
-        The limits are those of the joint unless one is given. Stiffness in N/m or N m/rad, damping in s/m or s/rad;
-        options as for `joint_force`.
+        - `joint`: a `Joint`, or the name of one.
+        - `lower`, `upper` (m or rad): numbers or expressions; if neither is given, the limits of the joint.
+        - `stiffness` (N/m or N m/rad; 1e4), `damping` (s/m or s/rad; 0): numbers or expressions.
+        - `options`: `index` and `name`; these, what is returned and raised as for `joint_force`.
+
+        Raises `ModelError` also without limits, or for a lower one above the upper one.
+
+        >>> b = lw.Builder()
+        >>> b.stop(b.joint("prismatic", b.ground, b.body("block", 1.0)), lower=0.0, upper=0.2).name
+        'force1'
         """
         on = self._joint(joint)
         if lower is None and upper is None:
@@ -266,7 +307,16 @@ class Forces(Kinematics):
         *,
         name: str | None = None,
     ) -> PointForce:
-        """A stop between two origins: keeps their distance between limits by the contact law of `stop`."""
+        """A stop between two origins: keeps their distance between limits by the contact law of `stop`.
+
+        - `first`, `second` and `name`, what is returned and raised: as for `point_force`.
+        - `lower`, `upper` (m): numbers or expressions, at least one of them.
+        - `stiffness` (N/m; 1e4), `damping` (s/m; 0): numbers or expressions.
+
+        >>> b = lw.Builder()
+        >>> b.bumper(b.ground, b.body("bob", 1.0), upper=0.5).name
+        'force1'
+        """
         if lower is None and upper is None:
             raise ModelError("a stop between two frames has no limit; give lower= or upper=")
         self._check_limits(lower, upper, "a stop between two frames")
@@ -282,10 +332,19 @@ class Forces(Kinematics):
         reaction: Place | None = None,
         name: str | None = None,
     ) -> AppliedWrench:
-        """A force and a torque at a frame or a body's origin: three laws each, or a function of t that gives three.
+        """A force and a torque at a frame or a body's origin.
 
-        They are in the frame's own axes (`"frame"`), in ground's, or in those of another frame or body. With
-        `reaction`, that body gets the opposite wrench, at the same point in space.
+        - `place`: a body or frame, as an object or by name.
+        - `force` (N), `torque` (N m): three laws each, or a function of t that gives three; zeros.
+        - `axes`: "frame" (the default) for the frame's own axes, "ground", or another frame or body.
+        - `reaction`: a body or frame whose body gets the opposite wrench, at the same point in space; none.
+        - `name`: unlike those of all drivers and forces; wrench1, wrench2, … without one.
+
+        Returns the `AppliedWrench`. Raises `NameNotFound` for an unknown place and `ModelError` for what is no law.
+
+        >>> b = lw.Builder()
+        >>> b.applied_wrench(b.body("bob", 1.0), force=(0, 0, lw.TIME), axes="ground").name
+        'wrench1'
         """
         name = self._new_force(name, "wrench")
         what = f"force {name!r}"
@@ -313,6 +372,16 @@ class Forces(Kinematics):
         """The value of a quantity when motion begins; of a joint, its coordinate and its rate.
 
         What is given is held; all else follows from where bodies are drawn, as closely as joints and drivers allow.
+
+        - `what`: a `Quantity`, or a joint as an object or by name.
+        - `value` (m or rad; of a quantity its unit), `rate` (m/s or rad/s; of a joint): numbers or expressions; none.
+        - `index`: which coordinate of the joint, counted from 0; 0.
+
+        Raises `NameNotFound` for an unknown joint and `ModelError` without a value, or where there is one already.
+
+        >>> b = lw.Builder()
+        >>> hinge = b.joint("revolute", b.ground, b.body("link", 1.0), "hinge")
+        >>> b.initial(hinge, 0.3, rate=1.0)
         """
         if isinstance(what, Quantity):
             if value is None or rate is not None:

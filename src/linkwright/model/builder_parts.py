@@ -268,9 +268,13 @@ class Kinematics(Parts):
     ) -> Driver:
         """A coordinate prescribed as a law of TIME and parameters, or as a function of t: `lambda t: np.sin(t)`.
 
-        `absolute`: `coordinate` ("x", "y" or "z") of the origin of a body or frame; `joint`: coordinate `index` of
-        a joint; `distance` and `angle`: between the origins, or the named axes, of two frames or bodies. An angle
-        turns about the h axes where these stay parallel; elsewhere it lies between 0 and π.
+        - `kind`: "absolute", `coordinate` ("x", "y" or "z") of the origin of a body or frame; "joint", coordinate
+          `index` of a joint (0); "distance" or "angle" between the origins, or the named `axes` (f and f), of two
+          frames or bodies. An angle turns about the h axes where these stay parallel; elsewhere it lies between 0 and
+          π.
+        - `target`, `other`: the joint, or the bodies or frames; `law` (m or rad); `name`: driver1, … without one.
+
+        Returns the `Driver`. Raises `NameNotFound` for unknown names and `ModelError` for what does not fit the kind.
         """
         name = self._new_force(name, "driver")
         place: str
@@ -380,9 +384,14 @@ class Kinematics(Parts):
         file: str = "",
         name: str | None = None,
     ) -> Shape:
-        """A shape in the axes of a frame or body, its middle at the origin.
+        """A shape in the axes of a frame or body `place`, its middle at the origin; for drawings only.
 
-        Sizes: box x, y, z; cylinder, cone and capsule radius, length (along h); sphere radius; mesh scale, with `file`.
+        - `kind` and `size` (m): box x, y, z; cylinder, cone and capsule radius, length (along h); sphere radius; mesh
+          scale, with `file`.
+        - `color`: "#rrggbb"; that of the body. `name`: shape1, … without one.
+
+        Returns the `Shape`. Raises `NameNotFound` for another kind or place, `ModelError` for sizes that are not
+        positive.
         """
         if kind not in get_args(ShapeKind):
             raise NameNotFound("kind of shape", str(kind), list(SHAPE_SIZES))
