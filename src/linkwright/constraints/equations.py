@@ -21,7 +21,7 @@ from linkwright.base.locks import cached_property
 from linkwright.constraints import forms
 from linkwright.constraints.forms import Form
 from linkwright.constraints.gear_rates import twist_units
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Driver, PointOnLine, Rod
 from linkwright.model.expression import Expression
@@ -230,7 +230,7 @@ class Equations:
 
     def frame_as_drawn(self, name: str) -> tuple[Floats, Floats]:
         """The axes and origin of a frame where its body is drawn."""
-        body, r, p = frame(self.description, name)
+        body, r, p = self.description.frame(name)
         if body == GROUND:
             return r, p
         return self.start_r[body] @ r, self.start_p[body] + self.start_r[body] @ p
@@ -250,7 +250,7 @@ class Equations:
             bodies += int(d.parent[j]), int(d.child[j])
             numbers += ("ri", j), ("pi", j), ("rj", j), ("pj", j)
         for place in source.places:
-            body, k = frame_place(d, place)
+            body, k = d.frame_number(place)
             bodies.append(body)
             numbers += [np.eye(3).reshape(-1), np.zeros(3)] if k is None else [("frame_r", k), ("frame_p", k)]
         numbers += more
@@ -287,27 +287,6 @@ def by_form(constraints: Sequence[Constraint]) -> dict[tuple[Form, tuple[bool, .
     for k, c in enumerate(constraints):
         groups.setdefault((c.form, tuple(body != GROUND for body in c.bodies)), []).append(k)
     return groups
-
-
-def frame_place(d: Description, name: str) -> tuple[int, int | None]:
-    """The body of a frame by its name, and its number among the further frames; None for a body's own or ground's."""
-    if name == d.ground_name:
-        return GROUND, None
-    body = d.body_names.find(name)
-    if body is not None:
-        return body, None
-    k = d.frames.names.find(name)
-    if k is None:
-        raise NameNotFound("body or frame", name, [*d.body_names[:1000], *d.frames.names[:1000]])
-    return int(d.frames.body[k]), k
-
-
-def frame(d: Description, name: str) -> tuple[int, Floats, Floats]:
-    """The body, axes and origin of a body's own frame, of a further one, or of ground."""
-    body, k = frame_place(d, name)
-    if k is None:
-        return body, np.eye(3), np.zeros(3)
-    return body, d.frames.r[k], d.frames.p[k]
 
 
 def joint_frames(d: Description, q: Floats, j: int) -> tuple[forms.Frame, forms.Frame]:

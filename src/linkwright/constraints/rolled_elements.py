@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.equations import frame
 from linkwright.constraints.form_programs import CentralFrame
 from linkwright.constraints.tree_bodies import Carried
 from linkwright.model.element_steps import Evaluate, Laws, LoopCoordinate, actions, loop_coordinate, measuring, shifted
@@ -149,7 +148,7 @@ class LawRunner:
 
     def named_frames(self, names: Sequence[tuple[str, ...]], turned: tuple[int, ...] = ()) -> Frames:
         """The frames that elements name, each element the same number of them."""
-        return self._frames([[frame(self.d, name) for name in every] for every in names], turned)
+        return self._frames([[self.d.frame(name) for name in every] for every in names], turned)
 
     def loop_frames(self, joints: Sequence[int]) -> Frames:
         """The frames of joints on the bodies that they join, and as further number the pitch."""

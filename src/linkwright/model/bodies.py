@@ -56,27 +56,17 @@ def find(description: Description, name: str) -> tuple[int, int | None]:
     if not isinstance(name, str):
         raise ModelError(f"a body or frame is given by its name, not by {name!r}")
     traced = {trace.name: trace.place for trace in d.traces}
-    where = _exact(d, name) or (_exact(d, traced[name]) if name in traced else None)
+    where = d.find_frame(name) or (d.find_frame(traced[name]) if name in traced else None)
     if where is None:
         fits = {one for names in (d.body_names, d.frames.names) for one in fitting(names, name)}
         fits |= {one for one in (d.ground_name, *traced) if one.casefold() == name.casefold()}
         if len(fits) == 1:
             only = fits.pop()
-            where = _exact(d, only) or (_exact(d, traced[only]) if only in traced else None)
+            where = d.find_frame(only) or (d.find_frame(traced[only]) if only in traced else None)
     if where is None:
         known = [*d.body_names[:2000], *d.frames.names[:2000], d.ground_name, *traced]
         raise NameNotFound("body or frame", name, list(dict.fromkeys(known)))
     return where
-
-
-def _exact(d: Description, name: str) -> tuple[int, int | None] | None:
-    body = d.body_names.find(name)
-    if body is not None:
-        return body, None
-    frame = d.frames.names.find(name)
-    if frame is not None:
-        return int(d.frames.body[frame]), frame
-    return (GROUND, None) if name == d.ground_name else None
 
 
 def fitting(names: Names, name: str) -> list[str]:

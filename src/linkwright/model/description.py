@@ -273,15 +273,25 @@ class Description:
     def kind_of(self, joint: int) -> JointKind:
         return KIND_LIST[int(self.kind[joint])]
 
+    def find_frame(self, name: str) -> tuple[int, int | None] | None:
+        """The body of a frame by name and its number in `frames`, None for a body's own and ground's; None without."""
+        body = GROUND if name == self.ground_name else self.body_names.find(name)
+        if body is not None:
+            return body, None
+        k = self.frames.names.find(name)
+        return None if k is None else (int(self.frames.body[k]), k)
+
+    def frame_number(self, name: str, what: str = "body or frame") -> tuple[int, int | None]:
+        """As `find_frame`; an error that offers the close names if there is none, `what` being how it calls them."""
+        numbers = self.find_frame(name)
+        if numbers is None:
+            raise NameNotFound(what, name, [*self.body_names[:2000], *self.frames.names[:2000], self.ground_name])
+        return numbers
+
     def frame(self, name: str) -> tuple[int, Floats, Floats]:
         """The body, rotation and origin of a frame by name: a body's own, ground's, or a further one."""
-        k = self.frames.names.find(name)
-        if k is not None:
-            return int(self.frames.body[k]), self.frames.r[k], self.frames.p[k]
-        body = GROUND if name == self.ground_name else self.body_names.find(name)
-        if body is None:
-            raise NameNotFound("body or frame", name, [*self.body_names[:1000], *self.frames.names[:1000]])
-        return body, np.eye(3), np.zeros(3)
+        body, k = self.frame_number(name)
+        return (body, np.eye(3), np.zeros(3)) if k is None else (body, self.frames.r[k], self.frames.p[k])
 
     def side(self, joint: int, side: Literal["i", "j"]) -> tuple[int, Floats, Floats]:
         """The body of a joint's frame i or j, and the frame's rotation and origin there."""

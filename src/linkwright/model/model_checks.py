@@ -306,7 +306,7 @@ def _check_quantity(d: Description, quantity: Quantity, what: str) -> None:
         if quantity.kind == "joint":
             there = d.joint_names.find(name) is not None
         else:
-            there = name == d.ground_name or any(n.find(name) is not None for n in (d.body_names, d.frames.names))
+            there = d.find_frame(name) is not None
         if not there:
             thing = "joint" if quantity.kind == "joint" else "body or frame"
             raise ModelError(f"{what} names {quantity}, but there is no {thing} {name!r}", element=name)

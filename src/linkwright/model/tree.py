@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.model.description import GROUND, Description
 from linkwright.model.frames import SNAP, cos_sin, first_turn, full_inertia, pack_inertia, snapped, turns, wrap, zxz
 from linkwright.model.joint_kinds import KIND_LIST, JointKind
@@ -313,18 +313,12 @@ class Tree:
 
     def place(self, name: str, parameters: Mapping[str, Any] | None = None) -> tuple[int, Any, Any]:
         """A frame by name: its link's position (−1 ground), R and p in link axes."""
-        d = self.description
         if not isinstance(name, str) or not name:
             raise ModelError(f"a frame is given by its name, not by {name!r}; mech.frames lists them")
-        body, r, p = d.body_names.find(name), np.eye(3), np.zeros(3)
-        k = d.frames.names.find(name) if body is None else None
-        if k is not None:
-            body = int(d.frames.body[k])
-            r, p = (self.row(array, k, parameters or {}) for array in ("frame_r", "frame_p"))
-        elif body is None and name == d.ground_name:
-            body = GROUND
-        elif body is None:
-            raise NameNotFound("frame", name, [*d.body_names[:2000], *d.frames.names[:2000], d.ground_name])
+        body, k = self.description.frame_number(name, "frame")
+        if k is None:
+            return self.on_link(body, np.eye(3), np.zeros(3), parameters)
+        r, p = (self.row(array, k, parameters or {}) for array in ("frame_r", "frame_p"))
         return self.on_link(body, r, p, parameters)
 
     @cached_property
