@@ -9,8 +9,8 @@ from linkwright.formats.mks.syntax import (
     MAX_NAME,
     Fault,
     Item,
+    Node,
     Problems,
-    Span,
     Word,
     did_you_mean,
     either,
@@ -36,7 +36,7 @@ class Attributes:
     def __init__(
         self,
         owner: str,
-        at: Span,
+        at: Node,
         items: Sequence[Item],
         problems: Problems,
         labels: Collection[str],

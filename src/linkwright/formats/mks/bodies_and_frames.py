@@ -13,7 +13,7 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes, Registry
 from linkwright.formats.mks.parser import Parsed
-from linkwright.formats.mks.syntax import Fault, Group, Item, Listed, Node, Problems, Span, Statement, Word
+from linkwright.formats.mks.syntax import Fault, Group, Item, Listed, Node, Problems, Statement, Word
 from linkwright.formats.mks.values import Numeric, Scope, colour_of, now_of
 from linkwright.model.builder import Builder
 from linkwright.model.builder_parts import Body, Frame
@@ -103,7 +103,7 @@ class Places:
         self.unphysical: dict[int, Floats] = {}  # inertias that no body can have, and are wanted all the same
         self.exact_frames: dict[str, Floats] = {}
         self.exact_starts: dict[int, Floats] = {}
-        self.where: dict[str, Span] = {}  # of the names that checks of the whole may complain about
+        self.where: dict[str, Node] = {}  # of the names that checks of the whole may complain about
         self.b = Builder()
 
     def each(self, heads: str, read: Callable[[Statement], None], spoils: tuple[Registry[Any], ...] = ()) -> None:

@@ -14,7 +14,6 @@ from linkwright.model.expression import Expression
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.quantities import (
     COORDINATES,
-    FRICTION_SPEED,
     POSITIONS,
     RATES,
     VELOCITIES,
@@ -34,6 +33,25 @@ _LABELS = {
     "force": ("joint", "triad", "law", "force", "torque", "axes", "reaction"),
     "torque": ("joint", "triad", "law", "torque", "axes", "reaction"),
 }
+#: The builder's methods for forces on a joint and between two frames, each with the labels that it needs.
+_ON_JOINT = {
+    "spring": ("joint_spring", "stiffness"),
+    "damper": ("joint_damper", "damping"),
+    "friction": ("joint_friction", "friction"),
+    "stop": ("stop", "stiffness"),
+    "actuator": ("actuator", "law"),
+    "force": ("joint_force", "law"),
+    "torque": ("joint_force", "law"),
+}
+_BETWEEN = {
+    "spring": ("spring", "stiffness", "length"),
+    "damper": ("damper", "damping"),
+    "stop": ("bumper", "stiffness"),
+    "force": ("point_force", "law"),
+}
+#: The labels of a force's law and of the constants of one, in the order in which they are written.
+LAW_CONSTANTS = ("stiffness", "rest", "length", "friction", "speed", "lower", "upper", "damping", "law", "effort limit")
+_ANGLES = ("rest", "speed", "lower", "upper")
 _ZERO = (0.0, 0.0, 0.0)
 _POSITIVE = ("speed", "effort limit")
 _NOT_NEGATIVE = ("stiffness", "damping", "friction", "length")
@@ -60,18 +78,17 @@ class Loads(Links):
                 raise Fault(node.part, text)
             rate = part in VELOCITIES
             return Quantity("place", (joint.name,), (VELOCITIES if rate else POSITIONS).index(part), rate)
-        index = joint_index(joint.kind, part, 0)
-        if index is not None:
-            return Quantity("joint", (joint.name,), index)
-        index = joint_index(joint.kind, part, 1)
-        if index is None:
-            raise Fault(node.part, self._has(joint))
-        return Quantity("joint", (joint.name,), index, True)
+        return Quantity("joint", (joint.name,), *self._index(joint, node.part))
 
-    def _has(self, joint: Joint) -> str:
+    def _index(self, joint: Joint, part: Word) -> tuple[int, bool]:
+        """The number of the coordinate or rate of a joint that a word means, and whether it is a rate."""
+        for rate in (False, True):
+            index = joint_index(joint.kind, part.text.lower(), int(rate))
+            if index is not None:
+                return index, rate
         names = [*COORDINATES.get(joint.kind, ()), *rate_names(joint.kind)]
         has = either(names) if names else "nothing that moves"
-        return f"joint {joint.name!r} is {joint.kind} and has {has}"
+        raise Fault(part, f"joint {joint.name!r} is {joint.kind} and has {has}")
 
     def _distance(self, node: Applied) -> Quantity:
         what = node.function.text.lower()
@@ -83,8 +100,8 @@ class Loads(Links):
         """Whether a quantity or its rate is an angle."""
         if quantity.kind == "place":
             return quantity.rate and quantity.index >= 3
-        linked = self.joints.find(quantity.of[0]) if quantity.kind == "joint" else None
-        return linked is not None and linked.joint is not None and turns(linked.joint.kind, quantity.index)
+        joint = self.joints.find(quantity.of[0]) if quantity.kind == "joint" else None
+        return isinstance(joint, Joint) and turns(joint.kind, quantity.index)
 
     def law(self, node: Node) -> Expression:
         """An expression of TIME, parameters and quantities."""
@@ -135,26 +152,12 @@ class Loads(Links):
     def _on_joint(self, a: Attributes, head: str, name: str) -> None:
         self._refuse(a, ("length", "force", "torque", "axes", "reaction"), "that acts on a joint")
         joint, index = self._coordinate(a.need("joint"))
-        angular = turns(joint.kind, index)
         if head in ("spring", "stop") and not KINDS[joint.kind].paired:
             text = f"{a.owner} needs a coordinate; joint {joint.name!r} is {joint.kind} and has rates alone"
             raise Fault(a.need("joint").value, text)
-        on: dict[str, Any] = {"index": index, "name": name}
-        if head == "actuator":
-            limit = self._number(a, "effort limit")
-            self.b.actuator(joint, self.law(a.need("law").value), limit, **on)
-        elif head in ("force", "torque"):
-            self.b.joint_force(joint, self.law(a.need("law").value), **on)
-        elif head == "spring":
-            neutral, damping = self._number(a, "rest", 0.0, angle=angular), self._number(a, "damping", 0.0)
-            self.b.joint_spring(joint, self._needed(a, "stiffness"), neutral, damping, **on)
-        elif head == "damper":
-            self.b.joint_damper(joint, self._needed(a, "damping"), **on)
-        elif head == "friction":
-            speed = self._number(a, "speed", FRICTION_SPEED, angle=angular)
-            self.b.joint_friction(joint, self._needed(a, "friction"), speed, **on)
-        else:
-            self.b.stop(joint, *self._stop(a, angular), **on)
+        method, *needed = _ON_JOINT[head]
+        constants = self._constants(a, needed, angular=turns(joint.kind, index))
+        getattr(self.b, method)(joint, **constants, index=index, name=name)
 
     def _between(self, a: Attributes, head: str, name: Word) -> None:
         self._refuse(a, ("rest", "force", "torque", "axes", "reaction"), "between two frames")
@@ -162,15 +165,8 @@ class Loads(Links):
         first, second = self.two_places(ends[0].value, ends[1].value, a.owner, name.text)
         if head == "torque":
             raise Fault(a.at, f"{a.owner} is between two frames; give one frame, and reaction = ... for the other body")
-        if head == "stop":
-            self.b.bumper(first, second, *self._stop(a, False), name=name.text)
-        elif head == "spring":
-            length, damping = self._needed(a, "length"), self._number(a, "damping", 0.0)
-            self.b.spring(first, second, self._needed(a, "stiffness"), length, damping, name=name.text)
-        elif head == "damper":
-            self.b.damper(first, second, self._needed(a, "damping"), name=name.text)
-        else:
-            self.b.point_force(first, second, self.law(a.need("law").value), name=name.text)
+        method, *needed = _BETWEEN[head]
+        getattr(self.b, method)(first, second, **self._constants(a, needed, angular=False), name=name.text)
 
     def _at_place(self, a: Attributes, name: Word) -> None:
         self._refuse(a, ("law",), "at one frame")
@@ -221,36 +217,27 @@ class Loads(Links):
                 say = f"write joint = {either(names)}" if names else "it cannot move"
                 raise Fault(node, f"joint {joint.name!r} is {joint.kind} and has {nv} coordinates; {say}")
             return joint, 0
-        part = node.part.text.lower()
-        index = joint_index(joint.kind, part, 0)
-        index = joint_index(joint.kind, part, 1) if index is None else index
-        if index is None:
-            raise Fault(node.part, self._has(joint))
-        return joint, index
+        return joint, self._index(joint, node.part)[0]
 
     # -- numbers of forces ----------------------------------------------------------------------------------
-    def _number(self, a: Attributes, key: str, default: float | None = None, *, angle: bool = False) -> Any:
-        """An expression of parameters, or the default where it is not given."""
-        item = a.get(key)
-        if item is None:
-            return default
-        value = self.scope.value(item.value)
-        value = self.angle(value) if angle else value
-        now = self.scope.now(value, item.value)
-        if not allowed(key, now):
+    def _constants(self, a: Attributes, needed: list[str], *, angular: bool) -> dict[str, Expression]:
+        """The numbers and the law that a force has, by the builder's names for them."""
+        for key in needed:
+            a.need(key)
+        there = [(key, a.need(key).value) for key in LAW_CONSTANTS if key in a]
+        return {
+            key.removeprefix("effort "): self.law(node) if key == "law" else self._constant(a.owner, key, node, angular)
+            for key, node in there
+        }
+
+    def _constant(self, owner: str, key: str, node: Node, angular: bool) -> Expression:
+        """A number of a force, by its label; of one that acts on an angle, some are angles."""
+        value = self.scope.value(node)
+        value = self.angle(value) if angular and key in _ANGLES else value
+        if not allowed(key, self.scope.now(value, node)):
             wrong = "is not positive" if key in _POSITIVE else "is negative; give 0 or more"
-            raise Fault(item.value, f"the {key} of {a.owner} {wrong}")
+            raise Fault(node, f"the {key} of {owner} {wrong}")
         return value.expression
-
-    def _needed(self, a: Attributes, key: str) -> Expression:
-        a.need(key)
-        return self._number(a, key)  # type: ignore[no-any-return]
-
-    def _stop(self, a: Attributes, angular: bool) -> tuple[Any, Any, Expression, Any]:
-        """Lower and upper limit, stiffness and damping."""
-        lower, upper = (self._number(a, key, angle=angular) for key in ("lower", "upper"))
-        damping = self._number(a, "damping", 0.0)
-        return lower, upper, self._needed(a, "stiffness"), damping
 
     # -- how motion begins ----------------------------------------------------------------------------------
     def read_initial(self, s: Statement) -> None:

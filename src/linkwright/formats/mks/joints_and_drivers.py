@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from linkwright.formats.mks.syntax import (
 from linkwright.formats.mks.values import Numeric, Scope, Value
 from linkwright.model.builder_parts import Frame, Joint
 from linkwright.model.description import LOSSES
-from linkwright.model.elements import is_bound
+from linkwright.model.elements import PointConstraint, is_bound
 from linkwright.model.expression import Call, Expression, Number
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.quantities import COORDINATES, POSITIONS, joint_index
@@ -42,20 +41,13 @@ LIMITS = {"lower": "lower", "upper": "upper", "velocity limit": "velocity", "eff
 FLAGS = ("cut", "passive", "actuated", "exact", "lossless")
 
 
-@dataclass(eq=False)
-class Linked:
-    """A joint, rod or point constraint by name; `joint` is None for the latter two."""
-
-    joint: Joint | None = None
-
-
 class Links(Places):
     """Reads what stands between bodies."""
 
     def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
         super().__init__(parsed, problems, scope)
         self.unit = 1.0  # radians in the unit of plain angles
-        self.joints: Registry[Linked] = Registry("joint, rod or point constraint", parsed.broken)
+        self.joints: Registry[Joint | PointConstraint] = Registry("joint, rod or point constraint", parsed.broken)
         self.edges: list[tuple[int, int]] = []  # bodies that joints hold together in the tree
         self.lossless: dict[int, dict[str, float]] = {}  # damping and friction that do not act, by joint
         self.drivers: Registry[bool] = Registry("driver or force", parsed.broken)
@@ -100,7 +92,7 @@ class Links(Places):
         if "lossless" in a.flags:
             idle = {key: options.pop(key) for key in LOSSES if key in options}
         joint = self.b.joint(kind, i, j, name.text, **options)
-        self.joints.put(name, Linked(joint))
+        self.joints.put(name, joint)
         self.lossless[joint.number] = idle
         if "cut" not in a.flags:
             self.edges.append((i.body.number, j.body.number))
@@ -176,7 +168,7 @@ class Links(Places):
             if root(body.number) != root(count):
                 group[root(body.number)] = root(count)
                 name = free_name(f"{body.name}_free", self.joints)
-                self.joints.put(Word(0, 0, name), Linked(self.b.joint("free", self.b.ground, body, name)))
+                self.joints.put(Word(0, 0, name), self.b.joint("free", self.b.ground, body, name))
 
     # -- gears and constraints -----------------------------------------------------------------------------------
     def read_gear(self, s: Statement) -> None:
@@ -219,21 +211,17 @@ class Links(Places):
         if place is not None and self.joints.find(node.text) is None and not self.joints.is_broken(node.text):
             what = "frame" if self.bodies.find(node.text) is None else "body"
             raise Fault(node, f"{node.text!r} is a {what}, not a joint; name a joint")
-        joint = self.joints.get(node, "joint").joint
-        if joint is None:
+        joint = self.joints.get(node, "joint")
+        if not isinstance(joint, Joint):
             raise Fault(node, f"{node.text!r} is not a joint; name a joint")
         return joint
 
     def read_point_constraint(self, s: Statement) -> None:
         name, what = self.name(s), s.head.text.lower().split()[-1]
         self.joints.claim(name)
-        if what == "rod":
-            self._rod(s, name)
-        else:
-            self._point_on(s, name, what)
-        self.joints.put(name, Linked())
+        self.joints.put(name, self._rod(s, name) if what == "rod" else self._point_on(s, name, what))
 
-    def _rod(self, s: Statement, name: Word) -> None:
+    def _rod(self, s: Statement, name: Word) -> PointConstraint:
         a = self.attributes(s, "rod", ("triad", "length"))
         ends = a.pair("triad")
         first, second = self.two_places(ends[0].value, ends[1].value, a.owner, name.text)
@@ -241,12 +229,12 @@ class Links(Places):
         value = self.scope.value(item.value)
         if not self.scope.now(value, item.value) > 0.0:
             raise Fault(item.value, f"the length of {a.owner} is not positive; two points that meet are a joint")
-        self.b.rod(first, second, value.expression, name.text)
+        return self.b.rod(first, second, value.expression, name.text)
 
-    def _point_on(self, s: Statement, name: Word, what: str) -> None:
+    def _point_on(self, s: Statement, name: Word, what: str) -> PointConstraint:
         a = self.attributes(s, f"point on {what}", (what, "point"))
         first, second = self.two_places(a.need(what).value, a.need("point").value, a.owner, name.text)
-        (self.b.point_on_line if what == "line" else self.b.point_on_plane)(first, second, name.text)
+        return (self.b.point_on_line if what == "line" else self.b.point_on_plane)(first, second, name.text)
 
     def two_places(self, first: Node, second: Node, owner: str, name: str = "") -> tuple[str, str]:
         """The names of two places on different bodies; those without a name get one of `name`."""

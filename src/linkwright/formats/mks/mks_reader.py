@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,6 +36,7 @@ from linkwright.formats.model_files import finite_arithmetic, read_bytes
 from linkwright.model.description import LOSSES, SHAPE_SIZES, Description, with_rows
 from linkwright.model.expression import Number
 from linkwright.model.system import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS
+from linkwright.tape.block import undisturbed
 
 T = TypeVar("T")
 MAX_BYTES = 4 * 2**20
@@ -76,7 +76,7 @@ class ModelText:
     def _parsed(self) -> tuple[Parsed, Problems]:
         """The statements, and what is wrong with their form."""
         problems = Problems(self.text.replace("\r\n", "\n").replace("\r", "\n"), self.file)
-        with _without_collection(), finite_arithmetic(self.file):
+        with undisturbed(), finite_arithmetic(self.file):
             try:
                 return parse(problems), problems
             except Enough:
@@ -91,7 +91,7 @@ class ModelText:
         parsed, form = self._parsed
         problems = form.copy(name)
         try:
-            with _without_collection(), finite_arithmetic(name):
+            with undisturbed(), finite_arithmetic(name):
                 return replace(_read(parsed, problems, dict(parameters or {})), folder=self.folder)
         except Enough:
             problems.fail()
@@ -117,18 +117,6 @@ def parse_mks(
 ) -> Description:
     """The mechanism of a text in the language `.mks`; `folder` is where its meshes are."""
     return ModelText(text, file, folder).description(parameters)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """No search for garbage: a large model is millions of small pieces, none of them garbage."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]) -> Description:

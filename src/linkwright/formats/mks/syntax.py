@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from lark import Token, Transformer
 
@@ -95,19 +95,18 @@ class Problem:
     excerpt: str = ""
 
 
-class Span(Protocol):
-    """Something with a place in the text, from `start` to before `end`."""
+@dataclass(slots=True)
+class Node:
+    """A piece of text from `start` to before `end`."""
 
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
+    start: int
+    end: int
 
 
 class Fault(Exception):
     """Ends the reading of one statement; without a message, the cause has been reported elsewhere."""
 
-    def __init__(self, at: Span | None = None, message: str = "") -> None:
+    def __init__(self, at: Node | None = None, message: str = "") -> None:
         super().__init__(message)
         self.at, self.message = at, message
 
@@ -134,7 +133,7 @@ class Problems:
         problems._faults.update(self._faults)
         return problems
 
-    def add(self, at: Span, message: str) -> None:
+    def add(self, at: Node, message: str) -> None:
         self.add_at(at.start, at.end, message)
 
     def add_at(self, start: int, end: int, message: str) -> None:
@@ -193,14 +192,6 @@ def either(words: list[str]) -> str:
 MAX_NAME = 200  # letters
 MAX_WORDS = 12  # in a row
 MAX_DEPTH = 250  # of operations inside operations: the terms of a sum count, each holds the ones before it
-
-
-@dataclass(slots=True)
-class Node:
-    """A piece of text from `start` to before `end`."""
-
-    start: int
-    end: int
 
 
 @dataclass(slots=True)

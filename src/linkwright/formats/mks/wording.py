@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkwright.errors import ModelError
-from linkwright.formats.mks.forces_and_initial import allowed
+from linkwright.formats.mks.forces_and_initial import LAW_CONSTANTS, allowed
 from linkwright.formats.mks.syntax import MAX_DEPTH, MAX_NAME
 from linkwright.formats.mks.values import CALLS, CONSTANTS, computed
 from linkwright.model.description import Description
@@ -127,9 +127,6 @@ def _table(e: Lookup, depth: int) -> str:
     return f"table({_text(e.argument, depth + 1)[0]}, {shown})"
 
 
-_ORDER = ("stiffness", "rest", "length", "friction", "speed", "lower", "upper", "damping", "law", "effort limit")
-
-
 def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
     """The head and the attributes of a force."""
     if isinstance(force, AppliedWrench):
@@ -159,7 +156,7 @@ def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
             constants["length"] = constants.pop("rest")
     if not kind_of_force or not _can_be_said(d, constants):
         return head, [*at, f"law = {_law(d, force.law, spelled)}"]
-    parts = [f"{key} = {_law(d, constants[key], spelled)}" for key in _ORDER if key in constants]
+    parts = [f"{key} = {_law(d, constants[key], spelled)}" for key in LAW_CONSTANTS if key in constants]
     return kind_of_force.upper(), [*at, *parts]
 
 
