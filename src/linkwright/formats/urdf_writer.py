@@ -10,7 +10,7 @@ import numpy as np
 from linkwright.base.arguments import free_name
 from linkwright.base.arrays import Floats
 from linkwright.formats.urdf import INERTIA, LARGEST
-from linkwright.formats.xml import HERE, Pose, TreeWriter, attributes, numbers, quoted
+from linkwright.formats.xml import HERE, Pose, TreeWriter, attributes, numbers, present, quoted
 from linkwright.formats.xml import number_text as number
 from linkwright.model.description import FREE_FALL, GROUND, Description
 from linkwright.model.frames import full_inertia, pack_inertia, roll_pitch_yaw
@@ -66,12 +66,12 @@ class _Writer(TreeWriter):
 
     def _leave_out(self) -> None:
         d = self.d
-        if d.shapes or d.traces:
-            self.left_out.append("shapes and traces")
-        if tuple(d.gravity.tolist()) != FREE_FALL:
-            self.left_out.append(f"gravity {d.gravity.tolist()}")
-        if d.elements:
-            self.left_out.append("that damping and friction act (read it with friction='apply')")
+        parts = {
+            "shapes and traces": d.shapes or d.traces,
+            f"gravity {d.gravity.tolist()}": tuple(d.gravity.tolist()) != FREE_FALL,
+            "that damping and friction act (read it with friction='apply')": d.elements,
+        }
+        self.left_out += present(parts)
 
     def _root(self) -> tuple[str, int | None]:
         """The root link's name: a frame that lies on ground's own, or ground's."""

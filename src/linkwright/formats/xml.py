@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -322,11 +322,11 @@ class TreeWriter:
         drivers, parameters = listed([x.name for x in d.drivers]), listed(list(d.parameters))
         parts = {
             "SYSTEM": d.system is not None,
-            f"the drivers {drivers}": bool(d.drivers),
-            "the poses of bodies and the initial state": bool(d.initial) or d.start is not None,
-            f"the parameters {parameters} (their present values are written)": bool(d.parameters),
+            f"the drivers {drivers}": d.drivers,
+            "the poses of bodies and the initial state": d.initial or d.start is not None,
+            f"the parameters {parameters} (their present values are written)": d.parameters,
         }
-        return [part for part, there in parts.items() if there]
+        return present(parts)
 
     def refuse(self, wrong: list[str], advice: str) -> None:
         """An error that lists rods, point constraints and what else the language cannot hold, if there is anything."""
@@ -359,6 +359,11 @@ class TreeWriter:
     def mimics(self, joint: int) -> Iterator[Mimic]:
         """The couplings that a joint follows by."""
         return (m for m in self.d.mimics if m.follower == joint)
+
+
+def present(parts: Mapping[str, object]) -> list[str]:
+    """The texts about what there is: those whose value is true."""
+    return [text for text, there in parts.items() if there]
 
 
 def quoted(text: str) -> str:

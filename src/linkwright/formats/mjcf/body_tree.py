@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwright.base.arguments import free_name
 from linkwright.base.arrays import Floats
+from linkwright.base.locks import cached_property
 from linkwright.formats.mjcf.mjcf_settings import Defaults, Settings, about, along, pose_of, quaternion
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.xml import HERE, Pose
@@ -122,7 +123,6 @@ class Joint:
     lower: float = -np.inf
     upper: float = np.inf
     armature: float = 0.0
-    damping: float = 0.0
     friction: float = 0.0
     effort: float = np.inf
     actuated: bool = False
@@ -173,21 +173,23 @@ class Bodies:
     world: list[Geom] = field(default_factory=list)  # what is drawn on the world
     sites: list[Site] = field(default_factory=list)
     joints: dict[str, Joint] = field(default_factory=dict)
-    _by_name: dict[str, int] | None = None
-    _sites: dict[str, Site] | None = None
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {WORLD: -1, **{body.name: k for k, body in enumerate(self.rows)}}
+
+    @cached_property
+    def _sites(self) -> dict[str, Site]:
+        return {site.name: site for site in self.sites}
 
     def position(self, node: Node, key: str) -> int:
         """The number of the body that an attribute names; −1 for the world."""
-        if self._by_name is None:
-            self._by_name = {WORLD: -1, **{body.name: k for k, body in enumerate(self.rows)}}
-        return node.named(key, "body", self._by_name)
+        return node.named(key, "body", self._numbers)
 
     def joint(self, node: Node, key: str) -> Joint:
         return node.named(key, "joint", self.joints)
 
     def site(self, node: Node, key: str) -> Site:
-        if self._sites is None:
-            self._sites = {site.name: site for site in self.sites}
         return node.named(key, "site", self._sites)
 
     def mover(self, body: int) -> int:

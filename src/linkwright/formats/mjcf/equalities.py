@@ -77,7 +77,10 @@ def read_tendons(
 ) -> dict[str, Tendon]:
     """The tendons of a model by name."""
     tendons: dict[str, Tendon] = {}
-    relaxed = _Relaxed(chains, settings)
+    relaxed: list[Pose] = []  # where bodies are with all joints where their springs are at rest
+    if any(raw.tag == "spatial" for raw in root.each_in("tendon")):
+        links = chains.places({x.name: spring_place(x, settings) for x in bodies.joints.values() if x.scalar})
+        relaxed = [*(links[k] for k in chains.last), HERE]  # the world is the last
     for raw in root.each_in("tendon"):
         if raw.tag not in ("fixed", "spatial"):
             raise raw.fail("is neither a <fixed> nor a <spatial> tendon; remove it")
@@ -89,7 +92,7 @@ def read_tendons(
     return tendons
 
 
-def _tendon(name: str, node: Node, bodies: Bodies, relaxed: _Relaxed, settings: Settings) -> Tendon:
+def _tendon(name: str, node: Node, bodies: Bodies, relaxed: list[Pose], settings: Settings) -> Tendon:
     joints: list[tuple[Joint, float]] = []
     sites: tuple[Site, Site] | None = None
     length = 0.0
@@ -106,7 +109,8 @@ def _tendon(name: str, node: Node, bodies: Bodies, relaxed: _Relaxed, settings: 
             one, two = (bodies.site(part, "site") for part in parts)
             if bodies.mover(one.body) != bodies.mover(two.body):
                 sites = (one, two)
-                length = relaxed.distance(one, two)
+                ends = [relaxed[site.body] @ site.pose for site in sites]
+                length = float(np.linalg.norm(ends[1].p - ends[0].p))
     slack = node.numbers("springlength", 1, 2)
     if slack is None or slack[0] < 0.0:
         slack = np.array([length])
@@ -127,22 +131,6 @@ def _tendon(name: str, node: Node, bodies: Bodies, relaxed: _Relaxed, settings: 
 def spring_place(joint: Joint, settings: Settings) -> float:
     """Where a joint's spring is at rest, which is where MuJoCo measures lengths that are not given."""
     return joint.node.number("springref", 0.0) * (settings.angle if joint.kind == "revolute" else 1.0)
-
-
-class _Relaxed:
-    """Where the links are with all joints where their springs are at rest, found when first asked for."""
-
-    def __init__(self, chains: Chains, settings: Settings) -> None:
-        self._chains, self._settings = chains, settings
-        self._places: list[Pose] | None = None
-
-    def distance(self, one: Site, two: Site) -> float:
-        if self._places is None:
-            joints = [link.joint for link in self._chains.links if link.joint is not None and link.joint.scalar]
-            self._places = self._chains.places({joint.name: spring_place(joint, self._settings) for joint in joints})
-        last = self._chains.last
-        ends = [(HERE if s.body < 0 else self._places[last[s.body]]) @ s.pose for s in (one, two)]
-        return float(np.linalg.norm(ends[1].p - ends[0].p))
 
 
 @dataclass(frozen=True, eq=False)

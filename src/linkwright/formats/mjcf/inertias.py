@@ -26,13 +26,16 @@ from linkwright.model.frames import combined_inertia, full_inertia
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Solid:
-    """Volume (of a shell: area), centre, and inertia about it for a density of one, in the mesh's axes."""
+@dataclass(eq=False)
+class Weight:
+    """Mass, centre of mass and inertia about it, in one frame.
 
-    volume: float
+    Of a mesh they are those of density one, in its own axes: the mass is the volume, or the area of a shell.
+    """
+
+    mass: float
     com: Floats
-    inertia: Floats
+    inertia: Floats  # 3×3
 
 
 class Meshes:
@@ -41,7 +44,7 @@ class Meshes:
     def __init__(self, root: Node, settings: Settings, defaults: Defaults, folder: Folder) -> None:
         self._settings, self._folder = settings, folder
         self._nodes: dict[str, Node] = {}
-        self._solids: dict[str, Solid] = {}
+        self._solids: dict[str, Weight] = {}
         self._read = 0
         for raw in root.each_in("asset", "mesh"):
             node = defaults.resolved(raw)
@@ -84,7 +87,7 @@ class Meshes:
         q = node.vector("refquat", (1.0, 0.0, 0.0, 0.0))
         return Pose(quaternion(node, "refquat", q), node.vector("refpos", (0.0, 0.0, 0.0)))
 
-    def solid(self, geom: Node) -> Solid:
+    def solid(self, geom: Node) -> Weight:
         """What a geom of this mesh weighs."""
         node = self.node(geom)
         name = geom.get("mesh") or ""
@@ -93,7 +96,7 @@ class Meshes:
                 self._solids[name] = self._weighed(node)
         return self._solids[name]
 
-    def _weighed(self, node: Node) -> Solid:
+    def _weighed(self, node: Node) -> Weight:
         corners, faces = self._triangles(node)
         if not np.isfinite(corners).all():
             raise node.fail("has corners that are not finite; correct its numbers, or its scale")
@@ -195,13 +198,13 @@ def _inertia(weights: Floats, triangles: Floats, com: Floats) -> Floats:
     return np.asarray(np.trace(second) * np.eye(3) - second)
 
 
-def _shell(node: Node, corners: Floats, faces: Ints) -> Solid:
+def _shell(node: Node, corners: Floats, faces: Ints) -> Weight:
     """A thin skin: triangles of area density one."""
     triangles, areas, com = _surface(node, corners, faces)
-    return Solid(float(areas.sum()), com, _inertia(areas / 12.0, triangles, com))
+    return Weight(float(areas.sum()), com, _inertia(areas / 12.0, triangles, com))
 
 
-def _solid(node: Node, corners: Floats, faces: Ints, rule: str) -> Solid:
+def _solid(node: Node, corners: Floats, faces: Ints, rule: str) -> Weight:
     """Pyramids from a point within to every face; the rule "legacy" counts those that face inward as well."""
     triangles, _, top = _surface(node, corners, faces)
 
@@ -216,22 +219,13 @@ def _solid(node: Node, corners: Floats, faces: Ints, rule: str) -> Solid:
         raise node.fail(f"has the volume {volume:g}; turn its faces outward, or set inertia='shell' or 'convex'")
     com = (parts[:, None] * (triangles.sum(axis=0) + top)).sum(axis=0) / 4.0 / volume
     parts = volumes(com)  # "legacy" gives another sum from here, which is the one that counts
-    return Solid(float(parts.sum()), com, _inertia(parts / 20.0, triangles, com))
+    return Weight(float(parts.sum()), com, _inertia(parts / 20.0, triangles, com))
 
 
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 _DENSITY = 1000.0
 _NOTHING = 1e-15  # mass and inertia below which MuJoCo refuses a body that moves
-
-
-@dataclass(eq=False)
-class Weight:
-    """Mass, centre of mass and inertia about it, in one frame."""
-
-    mass: float
-    com: Floats
-    inertia: Floats  # 3×3
 
 
 def weigh(bodies: Bodies, settings: Settings, meshes: Meshes) -> list[Weight]:
@@ -339,7 +333,7 @@ def _geom(geom: Geom, meshes: Meshes) -> Weight:
         if shell:
             raise node.fail("shellinertia belongs to the <mesh>, as inertia='shell'; move it there")
         solid = meshes.solid(node)
-        volume, com, unit = solid.volume, solid.com, solid.inertia
+        volume, com, unit = solid.mass, solid.com, solid.inertia
     else:
         if node.get("mesh"):
             raise node.fail(f"a {kind} fitted to a mesh is not read; give size= and pos=, or an <inertial>")

@@ -11,7 +11,7 @@ from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.body_tree import claimed
 from linkwright.formats.mjcf.mjcf_reader import geom_sizes
 from linkwright.formats.passive_forces import Passive, passive_forces
-from linkwright.formats.xml import HERE, MAX_NESTING, Pose, TreeWriter, attributes, numbers, quoted
+from linkwright.formats.xml import HERE, MAX_NESTING, Pose, TreeWriter, attributes, numbers, present, quoted
 from linkwright.formats.xml import number_text as number
 from linkwright.model.description import GROUND, Description, Shape, colour_numbers
 from linkwright.model.elements import PointForce
@@ -73,21 +73,16 @@ class _Writer(TreeWriter):
         d, tree = self.d, self.tree
         soft = [d.joint_names[j] for j in tree.loops] + [d.joint_names[m.follower] for m in d.mimics]
         soft += [d.joint_names[j] for j in tree.joint.tolist() if d.kind_of(j).name == "screw"]
-        if soft:
-            self.notes.append(f"MuJoCo's soft equality constraints, which give way under load, hold {listed(soft)}")
         limited = [d.joint_names[j] for j in tree.joint.tolist() if d.kind_of(j).nv == 1 and self.bounded(j)]
-        if limited:
-            self.notes.append(f"limits are stops in MuJoCo: {listed(limited)}")
         undrawn = [s.name for s in d.shapes if s.kind in ("cone", "mesh")]
-        if undrawn:
-            self.left_out.append(f"the shapes {listed(undrawn)}")
-        if d.traces:
-            self.left_out.append("traces")
-        if self.folded:
-            names = listed([d.body_names[int(tree.body[i])] for i in sorted(self.folded)])
-            self.notes.append(
-                f"{names} without mass are no bodies there: their joints are further ones of what they carry"
-            )
+        names = listed([d.body_names[int(tree.body[i])] for i in sorted(self.folded)])
+        notes = {
+            f"MuJoCo's soft equality constraints, which give way under load, hold {listed(soft)}": soft,
+            f"limits are stops in MuJoCo: {listed(limited)}": limited,
+            f"{names} without mass are no bodies there: their joints are further ones of what they carry": self.folded,
+        }
+        self.notes += present(notes)
+        self.left_out += present({f"the shapes {listed(undrawn)}": undrawn, "traces": d.traces})
         rows = [i for i in range(len(tree.body)) if i not in self.folded and d.kind_of(int(tree.joint[i])).nv]
         moving = [int(tree.body[i]) for i in rows]
         bare = [b for b in moving if not (d.mass[b] > 0.0 and np.all(np.abs(d.inertia[b, :3]) > 0.0))]

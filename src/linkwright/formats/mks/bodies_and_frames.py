@@ -247,12 +247,11 @@ class Places:
     def _ground_or_body(self, s: Statement) -> None:
         name = self.name(s)
         self.places.claim(name)
-        if any(_is_ground(item) for item in s.items):
-            self._ground(s, name)
-        else:
-            self._body(s, name)
+        place = (self._ground if any(_is_ground(item) for item in s.items) else self._body)(s, name)
+        self.places.put(name, place)
+        self.bodies.put(name, place)
 
-    def _ground(self, s: Statement, name: Word) -> None:
+    def _ground(self, s: Statement, name: Word) -> Place:
         weights = ("mass", "com", "inertia") if name.text == self.ground.name else ()
         a = self.attributes(
             s, "ground body", (*POSE, "center of gravity", "colour", *weights), ("ground", "unphysical")
@@ -269,15 +268,14 @@ class Places:
             place = Place(name.text, self._framed(name.text, self.ground, pose))
             self.more_grounds.append(name.text)
         self._coloured(a, -1)
-        self.places.put(name, place)
-        self.bodies.put(name, place)
+        return place
 
     def _coloured(self, a: Attributes, body: int) -> None:
         colour = a.get("colour")
         if colour is not None:
             self.body_colours[body] = colour_of(colour.value, self.scope)
 
-    def _body(self, s: Statement, name: Word) -> None:
+    def _body(self, s: Statement, name: Word) -> Place:
         a = self.attributes(
             s, "body", (*POSE, "center of gravity", "com", "mass", "inertia", "colour"), ("ground", "unphysical")
         )
@@ -300,9 +298,7 @@ class Places:
             if not is_bound(pose.r):
                 self.exact_starts[body.number] = pose.r
         self._coloured(a, body.number)
-        place = Place(name.text, Frame(body, np.eye(3), np.zeros(3), None))
-        self.places.put(name, place)
-        self.bodies.put(name, place)
+        return Place(name.text, Frame(body, np.eye(3), np.zeros(3), None))
 
     def _weights(self, a: Attributes, pose: Pose) -> tuple[Numeric, Any, Any]:
         """Mass, centre of mass in the body's frame, and inertia."""

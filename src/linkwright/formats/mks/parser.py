@@ -224,7 +224,7 @@ def parse(problems: Problems) -> Parsed:
     text = _ended(_without_comments(problems))
     parsed = Parsed()
     if not text.strip():
-        problems.add_at(0, 0, "there is no model in it; a model begins with MODEL and its name")
+        problems.add(Node(0, 0), "there is no model in it; a model begins with MODEL and its name")
         return parsed
     whole = not problems  # a comment without end hides the rest
     at = _opened(text, problems, parsed)
@@ -238,7 +238,7 @@ def parse(problems: Problems) -> Parsed:
             return parsed
         if at >= len(text):
             if whole:
-                problems.add_at(len(text.rstrip()), len(text.rstrip()), "ENDMODEL is missing at the end of the file")
+                problems.add(Node(len(text.rstrip()), len(text.rstrip())), "ENDMODEL is missing at the end of the file")
             return parsed
         k = bisect_left(stops, at + 1)
         end = stops[k] if k < len(stops) else len(text)
@@ -249,9 +249,8 @@ def parse(problems: Problems) -> Parsed:
                 statement = parsed_by_grammar(text, at, end)
             parsed.statements.append(statement)
             at = end
-        except UnexpectedInput as error:
-            at = _recovered(text, at, end, error, problems, parsed)
-        except Fault as fault:
+        except (UnexpectedInput, Fault) as error:
+            fault = error if isinstance(error, Fault) else _explained(text, at, end, error)
             problems.add_fault(fault)
             _note_broken(text, at, parsed)
             at = _fresh(text, at, fault.at.start if fault.at is not None else at, end)
@@ -265,7 +264,7 @@ def _without_comments(problems: Problems) -> str:
         if piece[0] == '"':
             return piece
         if piece.startswith("/*") and (len(piece) < 4 or not piece.endswith("*/")):
-            problems.add_at(match.start(), match.start() + 2, "this comment has no end; close it with */")
+            problems.add(Node(match.start(), match.start() + 2), "this comment has no end; close it with */")
         return re.sub(r"[^\n]", " ", piece)
 
     return _PIECE.sub(blank, problems.text)
@@ -304,15 +303,15 @@ def _opened(text: str, problems: Problems, parsed: Parsed) -> int:
     if not opening:
         word = _NAME.match(text, at)
         end = word.end() if word else at + 1
-        problems.add_at(at, end, "a model begins with MODEL and its name, such as: MODEL slider_crank")
+        problems.add(Node(at, end), "a model begins with MODEL and its name, such as: MODEL slider_crank")
         return at
     at = _skip(text, opening.end())
     name = _NAME.match(text, at)
     if not name:
-        problems.add_at(at, at + 1, "expected the name of the model")
+        problems.add(Node(at, at + 1), "expected the name of the model")
         return at
     if len(name[0]) > MAX_NAME:
-        problems.add_at(at, name.end(), f"this name has {len(name[0])} letters; {MAX_NAME} at most")
+        problems.add(Node(at, name.end()), f"this name has {len(name[0])} letters; {MAX_NAME} at most")
     quoted = name[0].startswith('"')
     parsed.name = Word(at, name.end(), name[0].strip('"') if quoted else name[0], quoted)
     at = _skip(text, name.end())
@@ -323,7 +322,7 @@ def _check_rest(text: str, at: int, problems: Problems) -> None:
     at = _skip(text, at)
     at = _skip(text, at + 1) if text.startswith(";", at) else at
     if at < len(text):
-        problems.add_at(at, at + 1, "nothing may follow ENDMODEL; one file holds one model")
+        problems.add(Node(at, at + 1), "nothing may follow ENDMODEL; one file holds one model")
 
 
 def _skip(text: str, at: int) -> int:
@@ -335,24 +334,16 @@ def check_nesting(text: str, start: int, end: int) -> None:
     """Refuse what would take the parser long before it could see that it is nonsense."""
     signs = _SIGNS_IN_A_ROW.search(text, start, end)
     if signs:
-        raise Fault(Word(signs.start(), signs.start() + 1, ""), "too many signs in a row")
+        raise Fault(Node(signs.start(), signs.start() + 1), "too many signs in a row")
     if text.count("^", start, end) + text.count("**", start, end) > MAX_POWERS:
-        raise Fault(Word(start, start + 1, ""), f"more than {MAX_POWERS} powers in one statement")
+        raise Fault(Node(start, start + 1), f"more than {MAX_POWERS} powers in one statement")
     if text.count(",", start, end) > MAX_ENTRIES:
-        raise Fault(Word(start, start + 1, ""), f"more than {MAX_ENTRIES} values in one statement")
+        raise Fault(Node(start, start + 1), f"more than {MAX_ENTRIES} values in one statement")
     if text.count("(", start, end) + text.count("[", start, end) <= MAX_NESTING:
         return
     for at, depth in _depths(text, start, end):
         if depth > MAX_NESTING:
-            raise Fault(Word(at, at + 1, ""), f"more than {MAX_NESTING} brackets one inside the other")
-
-
-def _recovered(text: str, at: int, end: int, error: UnexpectedInput, problems: Problems, parsed: Parsed) -> int:
-    """Tell an error of form; where to go on."""
-    start, stop, message = _explained(text, at, end, error)
-    problems.add_at(start, stop, message)
-    _note_broken(text, at, parsed)
-    return _fresh(text, at, start, end)
+            raise Fault(Node(at, at + 1), f"more than {MAX_NESTING} brackets one inside the other")
 
 
 def _fresh(text: str, at: int, wrong: int, end: int) -> int:
@@ -367,7 +358,7 @@ def _note_broken(text: str, at: int, parsed: Parsed) -> None:
         parsed.broken.add(named[1].strip('"').lower())
 
 
-def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> tuple[int, int, str]:
+def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> Fault:
     """Where an error is, and what it is in words."""
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         start = at + (error.token.start_pos or 0)
@@ -383,29 +374,29 @@ def _explained(text: str, at: int, end: int, error: UnexpectedInput) -> tuple[in
         word = None
         start = stop = len(text[:end].rstrip())
         expected = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
-    piece = text[start:stop]
+    there, piece = Node(start, stop), text[start:stop]
     unclosed = _before_next(text, at, start)
     if unclosed is not None:
         word = _NAME.match(text, unclosed)
         last = len(text[:unclosed].rstrip())
-        return last, last, f"expected a semicolon here, before {word[0] if word else ''!r}"
+        return Fault(Node(last, last), f"expected a semicolon here, before {word[0] if word else ''!r}")
     if "ENDMODEL" in expected or {"BODY", "TRIAD"} <= expected:
         if piece == ";":
-            return start, stop, "there is no statement before this semicolon"
-        return start, stop, f"{shortened(piece, 40)} begins no statement{_close_head(text, start, piece)}"
+            return Fault(there, "there is no statement before this semicolon")
+        return Fault(there, f"{shortened(piece, 40)} begins no statement{_close_head(text, start, piece)}")
     if piece == '"':
-        return start, stop, "this quote is not closed on its line"
+        return Fault(there, "this quote is not closed on its line")
     if piece == "=":
         words = re.search(r"([^\W\d]\w*(?:\s+[^\W\d]\w*)*)\s*\Z", text[max(at, start - 200) : start])
         if words and "COMMA" in expected:
             first = start - len(words[0])
-            return first, first + len(words[1]), f"expected a comma before {words[1]!r}"
+            return Fault(Node(first, first + len(words[1])), f"expected a comma before {words[1]!r}")
     if isinstance(error, UnexpectedCharacters) and not word:
-        return start, stop, f"{piece!r} has no meaning here"
+        return Fault(there, f"{piece!r} has no meaning here")
     wanted = in_words(expected)
     if not piece:
-        return start, stop, f"expected {wanted}, but the file ends"
-    return start, stop, f"expected {wanted}, not {shortened(piece, 40)}"
+        return Fault(there, f"expected {wanted}, but the file ends")
+    return Fault(there, f"expected {wanted}, not {shortened(piece, 40)}")
 
 
 def _before_next(text: str, at: int, wrong: int) -> int | None:

@@ -134,12 +134,9 @@ class Problems:
         return problems
 
     def add(self, at: Node, message: str) -> None:
-        self.add_at(at.start, at.end, message)
-
-    def add_at(self, start: int, end: int, message: str) -> None:
         if len(message) > _LONGEST:
             message = message[:_LONGEST] + "..."
-        self._faults[start, end, message] = None
+        self._faults[at.start, at.end, message] = None
         if len(self._faults) >= MOST:
             raise Enough
 

@@ -12,7 +12,7 @@ from linkwright.base.arguments import first_few, free_name
 from linkwright.base.arrays import Floats
 from linkwright.formats.passive_forces import Passive, passive_forces
 from linkwright.formats.urdf import INERTIA
-from linkwright.formats.xml import HERE, Pose, TreeWriter, elements, numbers, quoted
+from linkwright.formats.xml import HERE, Pose, TreeWriter, elements, numbers, present, quoted
 from linkwright.formats.xml import number_text as number
 from linkwright.model.description import FREE_FALL, GROUND, Description
 from linkwright.model.model_checks import listed
@@ -82,14 +82,14 @@ class _Writer(TreeWriter):
 
     def _leave_out(self) -> None:
         d = self.d
-        if d.shapes or d.traces:
-            self.left_out.append("shapes and traces")
         on_ground = [name for name, body in zip(d.frames.names, d.frames.body.tolist(), strict=True) if body == GROUND]
-        if on_ground:
-            self.left_out.append(f"the frames {listed(on_ground)} on ground")
         both = [d.joint_names[j] for j in range(d.nj) if d.kind_of(j).nv == 2 and self.bounded(j)]
-        if both:
-            self.left_out.append(f"the limits of {listed(both)}")
+        parts = {
+            "shapes and traces": d.shapes or d.traces,
+            f"the frames {listed(on_ground)} on ground": on_ground,
+            f"the limits of {listed(both)}": both,
+        }
+        self.left_out += present(parts)
 
     def _named(self) -> dict[tuple[str, str], str]:
         """Names by kind and name: no two things share one, and none has '::' or is kept for SDF itself."""
