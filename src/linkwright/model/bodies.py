@@ -165,7 +165,7 @@ def bodies_of_cases(
         repeated = {name: _repeated(y, count) if n > 1 else y for name, y in numbers.items()}
         for name, y in zip(QUANTITIES, _motion(d, topology, x, repeated, *points), strict=True):
             motion[name][some] = np.moveaxis(y, 0, -1).reshape(count, n, d.nb, len(y))
-    _steady(motion["orientation"])
+    steady_signs(motion["orientation"])
     return motion
 
 
@@ -173,7 +173,7 @@ def _repeated(rows: Floats, times: int) -> Floats:
     return np.tile(rows, (times, *(1,) * (rows.ndim - 1)))
 
 
-def _steady(e: Floats) -> None:
+def steady_signs(e: Floats) -> None:
     """Keep the sign of Euler parameters (T, ..., 4) from one time to the next."""
     if len(e):
         stays = np.where(np.sum(e[1:] * e[:-1], axis=-1) < 0.0, -1.0, 1.0)

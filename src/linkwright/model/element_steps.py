@@ -18,7 +18,6 @@ from linkwright.model.expression import Expression
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.quantities import Quantity
 from linkwright.spatial.algebra import Array, dot, length
-from linkwright.tape.block import arctan2
 
 #: The values of an element's laws, from the names that it adds to parameters, TIME and quantities.
 Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]
@@ -166,12 +165,4 @@ class LoopCoordinate:
 def loop_coordinate(kind: JointKind, pitch: Any, index: int, r: Array, p: Array, w: Array) -> LoopCoordinate:
     """A joint's coordinate where its frames have this pose and relative twist, both of the second in the first."""
     push = kind.dual(kind.terms_between(r, p), pitch)[:, index]
-    return LoopCoordinate(pose_coordinate(kind, pitch, index, r, p) if kind.paired else None, dot(push, w), push)
-
-
-def pose_coordinate(kind: JointKind, pitch: Any, index: int, r: Array, p: Array) -> Any:
-    """A joint's coordinate at a pose of its frames: an angle between −π and π, but a screw's as its shift tells."""
-    measure = kind.measures(r, p)[index]
-    if measure.shift is not None:
-        return measure.shift
-    return kind.through(arctan2(measure.sine, measure.cosine), p, pitch)
+    return LoopCoordinate(kind.coordinate(index, r, p, pitch) if kind.paired else None, dot(push, w), push)

@@ -133,16 +133,8 @@ def placement_rotation(record: Mapping[str, Any], *, turning: bool) -> list[Rota
     if "rotation" in record:
         # A placement with a free parameter has its angle offset inside.
         return turns(record["rotation"])
-    parts: list[Rotation] = []
-    for axis, name in ((2, "gamma"), (0, "alpha")):
-        c, s = record[name]
-        if not (_is(c, 1.0) and _is(s, 0.0)):
-            parts.append(Turn(axis, c, s))
-    if not turning:
-        _, c, s = record["offset"]
-        if not (_is(c, 1.0) and _is(s, 0.0)):
-            parts.append(Turn(2, c, s))
-    return parts
+    parts = [(2, record["gamma"]), (0, record["alpha"]), *(() if turning else ((2, record["offset"][1:]),))]
+    return [Turn(axis, c, s) for axis, (c, s) in parts if not (_is(c, 1.0) and _is(s, 0.0))]
 
 
 def turns(r: Any) -> list[Rotation]:

@@ -106,7 +106,9 @@ def random_tree(
     reach = np.floor(rng.random(n) * window).astype(np.int64) + 1
     parent = np.arange(n) - np.minimum(reach, np.arange(n) + 1)
     parent[0] = -1
-    moments, axes = _random_inertias(rng, n)
+    # Principal moments of three random second moments, so that some body has them.
+    second, axes = rng.uniform(0.002, 0.02, (n, 3)), _random_rotations(rng, n)
+    moments = second.sum(axis=1, keepdims=True) - second
     arrays = joint_defaults(n)
     arrays.update(
         ri=_random_rotations(rng, n),
@@ -128,12 +130,6 @@ def random_tree(
         child=np.arange(n, dtype=np.int32),
         **arrays,
     )
-
-
-def _random_inertias(rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
-    """Principal moments and axes: those of three random second moments, so that some body has them."""
-    second = rng.uniform(0.002, 0.02, (n, 3))
-    return second.sum(axis=1, keepdims=True) - second, _random_rotations(rng, n)
 
 
 def _random_rotations(rng: np.random.Generator, n: int) -> Floats:

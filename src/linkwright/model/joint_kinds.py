@@ -108,9 +108,16 @@ class JointKind:
 
     def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
         """q of a pose of frame j in frame i (Euler parameters, origin); angles in (−π, π], a screw's by its shift."""
-        measures = self.measures(euler_parameters_matrix(e), p)
-        values = [arctan2(m.sine, m.cosine) if m.shift is None else m.shift for m in measures]
-        return np.array(values).reshape(len(values), *np.shape(p)[1:])
+        r = euler_parameters_matrix(e)
+        q = [self.coordinate(k, r, p, pitch) for k in range(self.nq)]
+        return np.array(q).reshape(self.nq, *np.shape(p)[1:])
+
+    def coordinate(self, index: int, r: Array, p: Array, pitch: Any) -> Any:
+        """One of `coordinates` at a pose of frame j in frame i (axes, origin), where they are angles and shifts."""
+        measure = self.measures(r, p)[index]
+        if measure.shift is not None:
+            return measure.shift
+        return self.through(arctan2(measure.sine, measure.cosine), p, pitch)
 
     def through(self, angle: Any, p: Array, pitch: Any) -> Any:
         """An angle about h with its whole turns, as far as the origin of frame j in frame i tells them."""
@@ -239,9 +246,6 @@ class Screw(_Turning, _Sliding):
 
     def dual(self, terms: Array, pitch: Any) -> Array:
         return REVOLUTE.subspace(terms, pitch)
-
-    def coordinates(self, e: Array, p: Array, pitch: Any) -> Array:
-        return np.array([self.through(JointKind.coordinates(self, e, p, pitch)[0], p, pitch)])
 
     def through(self, angle: Any, p: Array, pitch: Any) -> Any:
         # The shift tells the whole turns, unless the pitch is zero.

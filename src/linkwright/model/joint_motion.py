@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.model.bodies import QUANTITIES, spread, turned, turned_back
+from linkwright.model.bodies import QUANTITIES, spread, steady_signs, turned, turned_back
 from linkwright.model.description import Description
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.topology import driven_coordinates, gear_order, initial_coordinates
@@ -145,7 +145,8 @@ def relative_motion(
         for k in kind.angles:
             q[k] = np.where(known, q[k], _accumulated(q[k], v[k], a[k], time, references.get(k)))
     if not kind.paired:
-        q[-4:] = _steady_sign(q[-4:])
+        q[-4:] *= np.where(q[-4:-3, :1] < 0.0, -1.0, 1.0)  # the first e0 is not negative
+        steady_signs(np.moveaxis(q[-4:], 0, -1))
     return q, v, a
 
 
@@ -181,12 +182,3 @@ def _accumulated(angle: Floats, rate: Floats, acceleration: Floats, time: Floats
     if reference is None:
         return angle
     return near(angle + near(angle[:1], reference[:1]) - angle[:1], reference)
-
-
-def _steady_sign(e: Floats) -> Floats:
-    """Euler parameters (4, T, n) whose sign does not jump; the first e0 is not negative."""
-    if not e.shape[1]:
-        return e
-    first = np.where(e[0, :1] < 0.0, -1.0, 1.0)
-    stays = np.where(np.sum(e[:, 1:] * e[:, :-1], axis=0) < 0.0, -1.0, 1.0)
-    return np.asarray(e * np.cumprod(np.concatenate([first, stays]), axis=0))

@@ -42,7 +42,7 @@ from linkwright.model.expression import Expression, Number, replaced
 from linkwright.model.frames import combined_inertia, full_inertia, pack_inertia, snapped
 from linkwright.model.quantities import Quantity, quantities
 from linkwright.model.system import System
-from linkwright.model.topology import of_first_leader, span
+from linkwright.model.topology import joints_around, of_first_leader, span
 
 #: A constraint holds within the assembly tolerance, and within this part of its size.
 PART = 1e-3
@@ -292,11 +292,7 @@ def _refuse_bound(entries: Array, what: str) -> None:
 # -- the parts of a merge -----------------------------------------------------------------------------------
 def _poses(d: Description, numbers: dict[str, Array], joints: list[int]) -> dict[int, tuple[int, Array, Array]]:
     """For each body: the body that it becomes part of, and its rotation and origin there."""
-    around: dict[int, list[tuple[int, int, bool]]] = {}
-    for j in joints:
-        a, b = int(d.parent[j]), int(d.child[j])
-        around.setdefault(a, []).append((j, b, False))
-        around.setdefault(b, []).append((j, a, True))
+    around = joints_around(d, joints)
     poses: dict[int, tuple[int, Array, Array]] = {}
     used: set[int] = set()
     # From ground outward, so that each group is entered at its body nearest to ground.

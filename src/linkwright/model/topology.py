@@ -19,7 +19,7 @@ from linkwright.model.description import GROUND, Description
 from linkwright.model.expression import numeric_values
 from linkwright.model.joint_kinds import KINDS, JointKind
 from linkwright.spatial.algebra import Array
-from linkwright.spatial.rotation import General, Rotation, Transform
+from linkwright.spatial.rotation import General, Rotation, Transform, by_column
 
 
 class Reversed(JointKind):
@@ -41,31 +41,22 @@ class Reversed(JointKind):
     def shift(self, terms: Array, pitch: Any) -> Array:
         return -self.kind.rotation(terms).outward(self.kind.shift(terms, pitch))
 
-    def _across(self, terms: Array, pitch: Any, w: Array) -> Array:
-        """A relative twist, turned round and taken to the axes and origin of the other frame."""
-        return -self._placement(terms, pitch).inward_twist(w)
-
     def _placement(self, terms: Array, pitch: Any) -> Transform:
         """Frame j in frame i."""
         return Transform(self.kind.rotation(terms), self.kind.shift(terms, pitch))
 
     def subspace(self, terms: Array, pitch: Any) -> Array:
-        s = self.kind.subspace(terms, pitch)
-        columns = [self._across(terms, pitch, s[:, k]) for k in range(self.nv)]
-        return np.stack(columns, axis=1) if columns else np.zeros((6, 0))
+        # Twists turned round, and taken to the axes and origin of the other frame.
+        return -by_column(self._placement(terms, pitch).inward_twist, self.kind.subspace(terms, pitch))
 
     def subspace_rate(self, terms: Array, pitch: Any, v: Array) -> Array:
-        return self._across(terms, pitch, self.kind.subspace_rate(terms, pitch, v))
-
-    def _held(self, terms: Array, pitch: Any, wrenches: Array) -> Array:
-        """Columns of wrenches, taken to the axes and origin of the other frame."""
-        return self._placement(terms, pitch).inward_columns(wrenches)
+        return -self._placement(terms, pitch).inward_twist(self.kind.subspace_rate(terms, pitch, v))
 
     def complement(self, terms: Array, pitch: Any) -> Array:
-        return self._held(terms, pitch, self.kind.complement(terms, pitch))
+        return self._placement(terms, pitch).inward_columns(self.kind.complement(terms, pitch))
 
     def dual(self, terms: Array, pitch: Any) -> Array:
-        return -self._held(terms, pitch, self.kind.dual(terms, pitch))
+        return -self._placement(terms, pitch).inward_columns(self.kind.dual(terms, pitch))
 
     def rate(self, q: Array, v: Array) -> Array:
         return self.kind.rate(q, v)
@@ -158,43 +149,37 @@ def span(description: Description) -> Topology:
         ordered = _span_of_children(d.parent)
         if ordered is not None:
             return ordered
-    around: dict[int, list[tuple[int, int, bool]]] = {}
-    for j, (a, b) in enumerate(zip(d.parent.tolist(), d.child.tolist(), strict=True)):
-        if j not in d.cuts:
-            around.setdefault(a, []).append((j, b, False))
-            around.setdefault(b, []).append((j, a, True))
-    body: list[int] = []
-    joint: list[int] = []
-    reverse: list[bool] = []
-    parent: list[int] = []
+    around = joints_around(d, (j for j in range(d.nj) if j not in d.cuts))
+    rows: list[tuple[int, int, bool, int]] = []  # body, joint, whether it is reversed, position of the parent
     position = {GROUND: -1}
     queue = deque([GROUND])
-    used: set[int] = set()
     while queue:
         here = queue.popleft()
         for j, there, backwards in around.get(here, ()):
             if there not in position:
-                position[there] = len(body)
-                body.append(there)
-                joint.append(j)
-                reverse.append(backwards)
-                parent.append(position[here])
-                used.add(j)
+                position[there] = len(rows)
+                rows.append((there, j, backwards, position[here]))
                 queue.append(there)
-    if len(body) < n:
+    if len(rows) < n:
         lost = [d.body_names[k] for k in range(n) if k not in position]
         shown = first_few([repr(name) for name in lost], 5)
         raise ModelError(
             f"no joint connects {shown} to ground; add a joint (kind 'free' if it should float)", element=lost[0]
         )
-    loops = tuple(j for j in range(d.nj) if j not in used)
-    return Topology(
-        np.array(body, np.int32),
-        np.array(joint, np.int32),
-        np.array(reverse, bool),
-        np.array(parent, np.int32),
-        loops,
-    )
+    body, joint, reverse, parent = np.ascontiguousarray(np.array(rows, np.int32).reshape(-1, 4).T)
+    within = set(joint.tolist())
+    loops = tuple(j for j in range(d.nj) if j not in within)
+    return Topology(body, joint, reverse.astype(bool), parent, loops)
+
+
+def joints_around(d: Description, joints: Iterable[int]) -> dict[int, list[tuple[int, int, bool]]]:
+    """Of each body, these joints at it: number, the body at the other end, and whether its frame j is on this side."""
+    around: dict[int, list[tuple[int, int, bool]]] = {}
+    parent, child = d.parent.tolist(), d.child.tolist()
+    for j in joints:
+        around.setdefault(parent[j], []).append((j, child[j], False))
+        around.setdefault(child[j], []).append((j, parent[j], True))
+    return around
 
 
 def _span_of_children(parent: Ints) -> Topology | None:

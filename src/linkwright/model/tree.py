@@ -117,22 +117,15 @@ class Tree:
 
     @cached_property
     def coordinates(self) -> Coordinates:
-        d, t = self.description, self.topology
         nq = np.array([k.nq for k in KIND_LIST], np.int32)[self.kind_numbers]
         nv = np.array([k.nv for k in KIND_LIST], np.int32)[self.kind_numbers]
         ratio, offset = np.broadcast_to(1.0, (self.n,)), np.broadcast_to(0.0, (self.n,))
         follows = np.broadcast_to(np.False_, (self.n,))
-        gears: dict[int, tuple[int, float, float]] = {}
-        if d.mimics:
+        if self._gears:
             ratio, offset, follows = ratio.copy(), offset.copy(), follows.copy()
-            at = {int(j): i for i, j in enumerate(t.joint)}
-            for m in d.mimics:
-                if m.follower not in at or m.leader not in at:
-                    continue  # what a loop's joint has no coordinate for is an equation
-                gears[at[m.follower]] = at[m.leader], m.ratio, m.offset
         leader: dict[int, int] = {}
-        for i in gears:
-            leader[i], ratio[i], offset[i] = of_first_leader(gears, i)
+        for i in self._gears:
+            leader[i], ratio[i], offset[i] = of_first_leader(self._gears, i)
             follows[i], nq[i], nv[i] = True, 0, 0
         q_at = np.concatenate([[0], np.cumsum(nq)]).astype(np.int32)
         v_at = np.concatenate([[0], np.cumsum(nv)]).astype(np.int32)
@@ -143,13 +136,21 @@ class Tree:
         return Coordinates(q_at, v_at, total_q, total_v, ratio, offset, follows)
 
     @cached_property
-    def couplings(self) -> list[tuple[int, int, float]]:
-        """The gears between joints of the tree: the positions of follower and leader, and the ratio between these."""
+    def _gears(self) -> dict[int, tuple[int, float, float]]:
+        """The leader, ratio and offset of every follower in the tree, by positions.
+
+        What a loop's joint has no coordinate for is an equation.
+        """
         if not self.description.mimics:
-            return []
+            return {}
         at = {int(j): i for i, j in enumerate(self.topology.joint)}
         within = (m for m in self.description.mimics if m.follower in at and m.leader in at)
-        return [(at[m.follower], at[m.leader], m.ratio) for m in within]
+        return {at[m.follower]: (at[m.leader], m.ratio, m.offset) for m in within}
+
+    @property
+    def couplings(self) -> list[tuple[int, int, float]]:
+        """The gears between joints of the tree: the positions of follower and leader, and the ratio between these."""
+        return [(follower, leader, ratio) for follower, (leader, ratio, _) in self._gears.items()]
 
     @cached_property
     def own_rates(self) -> dict[int, slice]:

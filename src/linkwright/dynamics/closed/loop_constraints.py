@@ -21,7 +21,6 @@ import numpy as np
 from linkwright.constraints.equations import Constraint, by_follower
 from linkwright.constraints.forms import Form, coordinate, drift, equations, jacobian
 from linkwright.dynamics.traversals.traversal import Link, Unrolled
-from linkwright.model.element_steps import pose_coordinate
 from linkwright.model.expression import Expression
 from linkwright.spatial.algebra import Array, dot, is_zero, motion_cross
 from linkwright.spatial.rotation import General, Transform, by_column
@@ -223,7 +222,7 @@ def _between(traversal: Unrolled, c: Constraint, around: Surroundings, law: tupl
         if c.form.numbers:  # a screw
             link = loop_link(traversal, c.source.joints[0], around.free)
             numbers = [link.pitch]
-            turned = [pose_coordinate(link.kind, link.pitch, 0, frames.r, frames.p)]
+            turned = [link.kind.coordinate(0, frames.r, frames.p, link.pitch)]
     else:
         places = [around.place(name) for name in c.source.places]
         frames = pair(traversal, *((-1, np.eye(3), np.zeros(3)), *places)[-2:])
