@@ -224,27 +224,27 @@ def _check_graph(file: str, links: list[_Link], joints: list[_Joint]) -> str:
             raise FormatError(text, file=file, line=joint.line, element=joint.child)
         carrier[joint.child] = joint
     roots = [link.name for link in links if link.name not in carrier]
-    _check_cycles(file, links, carrier)
+    _check_cycles(file, joints, roots)
     if len(roots) > 1:
         text = f"has {len(roots)} root links, {listed(roots)}; connect all but one of them by a joint"
         raise FormatError(text, file=file, element=roots[1])
     return roots[0]
 
 
-def _check_cycles(file: str, links: list[_Link], carrier: dict[str, _Joint]) -> None:
-    done: set[str] = set()
-    for link in links:
-        path: dict[str, None] = {}
-        at = link.name
-        while at in carrier and at not in done and at not in path:
-            path[at] = None
-            at = carrier[at].parent
-        if at in path:
-            around = list(path)[list(path).index(at) :][::-1]
-            way = " → ".join([*around, around[0]])
-            text = f"the joints form a cycle, {way}; a URDF is a tree: remove one of these joints"
-            raise FormatError(text, file=file, line=carrier[at].line, element=at)
-        done.update(path)
+def _check_cycles(file: str, joints: list[_Joint], roots: list[str]) -> None:
+    """Refuse joints that no root carries: going up from one of them leads round."""
+    carried = {joint.child for joint in _outward(joints, roots)}
+    carrier = {joint.child: joint for joint in joints if joint.child not in carried}
+    if not carrier:
+        return
+    at, path = next(iter(carrier)), dict[str, None]()
+    while at not in path:
+        path[at] = None
+        at = carrier[at].parent
+    around = list(path)[list(path).index(at) :][::-1]
+    way = " → ".join([*around, around[0]])
+    text = f"the joints form a cycle, {way}; a URDF is a tree: remove one of these joints"
+    raise FormatError(text, file=file, line=carrier[at].line, element=at)
 
 
 def _describe(name: str, links: list[_Link], joints: list[_Joint], root: str, *, floating: bool) -> Description:
@@ -331,7 +331,7 @@ def _warn_of_massless(file: str, links: list[_Link], joints: list[_Joint], root:
     whole = dict(beyond)  # at the first link of those that fixed joints hold together: their mass
     first = {root: root}
     carries_moving: set[str] = set()
-    outward = _outward(joints, root)
+    outward = _outward(joints, [root])
     for joint in outward:
         first[joint.child] = first[joint.parent] if joint.type == "fixed" else joint.child
         if joint.type == "fixed":
@@ -365,12 +365,12 @@ def _warn_of_massless(file: str, links: list[_Link], joints: list[_Joint], root:
     warn(text, LinkwrightWarning, stacklevel=6)
 
 
-def _outward(joints: list[_Joint], root: str) -> list[_Joint]:
-    """The joints of a tree, each after the one that carries its parent."""
+def _outward(joints: list[_Joint], roots: list[str]) -> list[_Joint]:
+    """The joints of trees, each after the one that carries its parent."""
     carried: dict[str, list[_Joint]] = {}
     for joint in joints:
         carried.setdefault(joint.parent, []).append(joint)
-    outward = list(carried.get(root, ()))
+    outward = [joint for root in roots for joint in carried.get(root, ())]
     for joint in outward:  # grows as it is read
         outward += carried.get(joint.child, ())
     return outward

@@ -74,6 +74,10 @@ class _Refused(Exception):
     """Raised inside the first pass to stop it."""
 
 
+class _AtRoot(Exception):
+    """Raised inside the first pass to end it at the outermost element."""
+
+
 @dataclass
 class Budget:
     """How many elements and bytes may still be read."""
@@ -119,27 +123,8 @@ def parse_bytes(data: bytes, file: str, budget: Budget | None = None) -> Any:
 
 def root_tag(path: str | Path) -> str:
     """The name of an XML file's outermost element, before all of it is read."""
-    outermost: list[str] = []
-
-    def start(name: str, _: Any) -> None:
-        outermost.append(name)
-        raise _Refused
-
-    def entity(*_: Any) -> None:
-        raise _Refused
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = start
-    parser.EntityDeclHandler = entity
     data = declared(read_bytes(path, MAX_BYTES))
-    try:
-        for at in range(0, len(data), _CHUNK):
-            parser.Parse(data[at : at + _CHUNK], False)
-    except (_Refused, expat.ExpatError):
-        if outermost:
-            return outermost[0]
-    parse_bytes(data, str(path))  # its error has the reason
-    raise FormatError("has no element", file=str(path))
+    return _Check(data, str(path), Budget(MAX_ELEMENTS, MAX_BYTES), only_root=True).root
 
 
 def numbers_in(text: str, least: int, most: int, fail: Callable[[str], FormatError]) -> Floats:
@@ -246,11 +231,14 @@ class ElementReader:
 
 
 class _Check:
-    """The first pass: refuses entities, outside declarations and what is too much; says where text is malformed."""
+    """The first pass: refuses entities, outside declarations and what is too much; says where text is malformed.
 
-    def __init__(self, data: bytes, file: str, budget: Budget) -> None:
-        self.budget = budget
-        self.depth = 0
+    With `only_root` it ends at the outermost element, whose name is `root`.
+    """
+
+    def __init__(self, data: bytes, file: str, budget: Budget, *, only_root: bool = False) -> None:
+        self.budget, self.only_root = budget, only_root
+        self.depth, self.root = 0, ""
         parser = expat.ParserCreate()
         parser.ordered_attributes = True
         parser.EntityDeclHandler = self._entity
@@ -263,6 +251,8 @@ class _Check:
                 if at + _CHUNK - parser.CurrentByteIndex > MAX_TOKEN:
                     raise _Refused(f"has a tag or a comment larger than {MAX_TOKEN >> 20} MB; a model never has one")
             parser.Parse(b"", True)
+        except _AtRoot:
+            return
         except _Refused as refused:
             raise FormatError(str(refused), file=file, line=parser.CurrentLineNumber) from None
         except expat.ExpatError as error:
@@ -277,6 +267,9 @@ class _Check:
             raise _Refused(f"refers to an outside document type ({system or public}); remove the DOCTYPE line")
 
     def _start(self, name: str, attributes: list[str]) -> None:
+        if self.only_root:
+            self.root = name
+            raise _AtRoot
         self.depth += 1
         self.budget.elements -= 1
         if self.depth > MAX_NESTING:
