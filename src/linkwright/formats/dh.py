@@ -11,7 +11,6 @@ import operator
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
@@ -22,8 +21,7 @@ import numpy as np
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNotFound
 from linkwright.formats.model_files import MAX_BYTES, errors_in, read_bytes
 from linkwright.model.builder import Builder
-from linkwright.model.builder_parts import packed_inertia
-from linkwright.model.description import FREE_FALL, LOSSES, Description, with_rows
+from linkwright.model.description import FREE_FALL, LOSSES, Description
 from linkwright.model.elements import is_bound
 from linkwright.model.expression import FUNCTIONS, Call, Expression, Name, Number, as_expression
 from linkwright.model.frames import snapped
@@ -83,7 +81,7 @@ def from_dh(
     b.gravity(fall)
     before = b.ground
     for k, row in enumerate(table, 1):
-        link = b.body(row["name"], row["mass"], row["com"], _checked_inertia(row))
+        link = b.body(row["name"], row["mass"], row["com"], row["inertia"], unphysical=row["unphysical"])
         (ri, pi), (rj, pj) = (_standard if convention == "standard" else _modified)(row)
         # The joint's own forces have the name of its damping; a symbol there needs it, so friction is on its own too.
         bound = [key for key in LOSSES if isinstance(row[key], Expression)]
@@ -95,7 +93,7 @@ def from_dh(
                 _check_loss(row, key, symbols.values)
                 force(joint, row[key], name=f"joint{k} {key}")
         before = link
-    return _with_measured(b.description(), table)
+    return b.description()
 
 
 def read_dh(path: str | Path) -> Description:
@@ -175,23 +173,6 @@ def _row(entries: Any, k: int) -> dict[str, Any]:
     if not isinstance(row["name"], str):
         raise ModelError(f"name of row {k} is {row['name']!r}; give a text", element=f"row {k}")
     return row
-
-
-def _checked_inertia(row: dict[str, Any]) -> Any:
-    """What is checked as a body's inertia; one that shall pass as it is stays out until all is checked."""
-    if not row["unphysical"]:
-        return row["inertia"]
-    if is_bound(row["inertia"]):
-        text = f"inertia of {row['name']!r} has symbols and is unphysical; give plain numbers, or leave out unphysical"
-        raise ModelError(text, element=row["name"])
-    packed_inertia(row["inertia"], row["name"])
-    return (0.0, 0.0, 0.0)
-
-
-def _with_measured(d: Description, table: list[dict[str, Any]]) -> Description:
-    """The description with the inertias that its rows call unphysical."""
-    measured = {k: packed_inertia(row["inertia"], row["name"]) for k, row in enumerate(table) if row["unphysical"]}
-    return replace(d, inertia=with_rows(d.inertia, measured)) if measured else d
 
 
 def _check_loss(row: dict[str, Any], key: str, values: Mapping[str, float]) -> None:

@@ -50,6 +50,7 @@ class Builder(Forces):
         super().__init__(ground)
         self.name = name
         self._body_rows: list[tuple[Array, Array, Array]] = []
+        self._unphysical: set[int] = set()  # bodies whose inertia is taken as it is
         self._mimics: list[tuple[Mimic, Array]] = []
         self._losses: set[str] = set()  # forces that joints' own damping and friction are; they go first
         self._gravity: Any = np.array(FREE_FALL)
@@ -100,13 +101,22 @@ class Builder(Forces):
         self._gravity = as_numbers(vector, (3,), "gravity")
 
     # -- bodies and frames --------------------------------------------------------------------------------
-    def body(self, name: str, mass: Numeric = 0.0, com: Any = (0.0, 0.0, 0.0), inertia: Any = (0.0, 0.0, 0.0)) -> Body:
+    def body(
+        self,
+        name: str,
+        mass: Numeric = 0.0,
+        com: Any = (0.0, 0.0, 0.0),
+        inertia: Any = (0.0, 0.0, 0.0),
+        *,
+        unphysical: bool = False,
+    ) -> Body:
         """A body with mass, centre of mass and inertia about it, all in the body frame.
 
         - `name`: unlike those of all bodies and frames.
         - `mass` (kg): a number or expression; 0.
         - `com` (m): three of them; the body's origin.
         - `inertia` (kg m²) about the centre of mass: xx, yy, zz; or xx, yy, zz, xy, xz, yz; or a symmetric 3×3; zeros.
+        - `unphysical`: take plain numbers as they are even if no body can have them, as measured ones may be; False.
 
         Returns the `Body`. Raises `ModelError` for a name that is taken and for numbers of another shape; whether a
         body can have the inertia is checked with the whole mechanism.
@@ -121,6 +131,11 @@ class Builder(Forces):
             as_numbers(com, (3,), f"com of {name!r}"),
             packed_inertia(inertia, name),
         )
+        if unphysical and is_bound(row[2]):
+            text = f"inertia of {name!r} has symbols and is unphysical; give plain numbers, or leave out unphysical"
+            raise ModelError(text, element=name)
+        if unphysical:
+            self._unphysical.add(len(self._body_rows))
         self._bodies[name] = Body(name, len(self._body_rows))
         self._body_rows.append(row)
         return self._bodies[name]
@@ -154,6 +169,8 @@ class Builder(Forces):
         rotation: Any = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
         origin: Any = (0.0, 0.0, 0.0),
         name: str | None = None,
+        *,
+        exact: bool = False,
     ) -> Frame:
         """A frame on a body, by its rotation matrix and origin in the body frame.
 
@@ -161,6 +178,7 @@ class Builder(Forces):
         - `rotation`: 3×3 numbers or expressions, whose columns are the frame's axes; the body's axes.
         - `origin` (m): three of them; the body's origin.
         - `name`: as for `triad`.
+        - `exact`: keep numbers of the rotation within 1e-14 of 0, 1 and −1 as they are, and do not round them; False.
 
         Returns the `Frame`. Raises `NameNotFound` for an unknown body, `ModelError` for numbers of another shape;
         whether the rotation is one is checked with the whole mechanism.
@@ -171,7 +189,8 @@ class Builder(Forces):
         owner = self._body(body)
         what = f"frame {name!r}" if name else f"a frame on {owner.name!r}"
         r = as_numbers(rotation, (3, 3), f"rotation of {what}")
-        frame = Frame(owner, r if is_bound(r) else snapped(r), as_numbers(origin, (3,), f"origin of {what}"), name)
+        r = r if exact or is_bound(r) else snapped(r)
+        frame = Frame(owner, r, as_numbers(origin, (3,), f"origin of {what}"), name)
         if name is not None:
             self._new_place(name)
             self._frames[name] = frame
@@ -195,6 +214,7 @@ class Builder(Forces):
         effort: float = np.inf,
         damping: float = 0.0,
         friction: float = 0.0,
+        lossless: bool = False,
         cut: bool = False,
         actuated: bool | None = None,
     ) -> Joint:
@@ -211,7 +231,7 @@ class Builder(Forces):
         - `pitch` (m/rad) of a screw joint, not zero; `armature` (kg m² or kg) at each rate, 0.
         - `lower`, `upper` (rad or m), `velocity` (rad/s or m/s), `effort` (N m or N): limits, none by default. They are
           data: a `stop` makes limits act.
-        - `damping` (N m s/rad or N s/m), `friction` (N m or N): 0.
+        - `damping` (N m s/rad or N s/m), `friction` (N m or N): 0; `lossless`: they are data, and do not act; False.
 
         Returns the `Joint`. Raises `NameNotFound` for an unknown kind, body or frame, and `ModelError` for a name that
         is taken, a joint of a body with itself, or a screw joint without a pitch.
@@ -239,7 +259,7 @@ class Builder(Forces):
         limits = {"lower": lower, "upper": upper, "velocity_limit": velocity, "effort_limit": effort}
         numbers = {**limits, "damping": damping, "friction": friction}
         plain = {key: float(plain_numbers(x, (), f"{key} of {name!r}")) for key, x in numbers.items()}
-        losses = joint_losses(name, KIND_LIST[number].nv, plain["damping"], plain["friction"])
+        losses = () if lossless else joint_losses(name, KIND_LIST[number].nv, plain["damping"], plain["friction"])
         for force in losses:
             self._law(force.law, ("v",))
             self._new_force(force.name, "")
@@ -334,6 +354,9 @@ class Builder(Forces):
             stacked = np.array(flat, dtype=object if is_bound(flat) else np.float64)
             arrays[name], bound = split_bindings(name, stacked.reshape(-1, *shape), self._parameters)
             bindings.update(bound)
+            if name in ("frame_r", "start_r"):  # plain ones are rounded where they are given
+                some = sorted({flat // 9 for _, flat in bound})
+                arrays[name][some] = snapped(arrays[name][some])
 
         for k, (name, shape) in enumerate((("mass", ()), ("com", (3,)), ("inertia", (6,)))):
             fill(name, [row[k] for row in self._body_rows], shape)
@@ -343,7 +366,7 @@ class Builder(Forces):
         fill("frame_r", [frame.rotation for frame in drawn], (3, 3))
         fill("frame_p", [frame.origin for frame in drawn], (3,))
         places = np.array([frame.body.number for frame in drawn], np.int32)
-        frames = Frames(Names(list(self._frames)), places, snapped(arrays.pop("frame_r")), arrays.pop("frame_p"))
+        frames = Frames(Names(list(self._frames)), places, arrays.pop("frame_r"), arrays.pop("frame_p"))
         fill("gear", [numbers for _, numbers in self._mimics], (2,))
         fill("gravity", [self._gravity], ())
         couplings = tuple(m for m, _ in self._mimics)
@@ -355,7 +378,7 @@ class Builder(Forces):
             fill("start_r", [r for r, _ in rows], (3, 3))
             fill("start_p", [p for _, p in rows], (3,))
             placed = np.array([n in self._starts for n in names])
-            start = Start(placed, snapped(arrays.pop("start_r")), arrays.pop("start_p"))
+            start = Start(placed, arrays.pop("start_r"), arrays.pop("start_p"))
         for name in ("kind", "parent", "child"):
             arrays[name] = np.array([row[name] for row in self._joint_rows], np.int32)
         description = Description(
@@ -379,5 +402,5 @@ class Builder(Forces):
             ground_name=self.ground.name,
             **arrays,
         )
-        check_numbers(description, inertias=inertias)
+        check_numbers(description, inertias=inertias, unphysical=self._unphysical)
         return description

@@ -53,6 +53,11 @@ class Frame:
     origin: Array
     name: str | None
 
+    @property
+    def label(self) -> str:
+        """Its name, or without one that of its body, whose own frame it then stands for."""
+        return self.name or self.body.name
+
 
 @dataclass(frozen=True)
 class Joint:
@@ -105,8 +110,7 @@ class Parts:
                 known = numbered_name("triad", self._frames.keys() | self._bodies.keys())
                 self._frames[known] = place
             return known
-        frame = self._frame_at(place)
-        return frame.name or frame.body.name
+        return self._frame_at(place).label
 
     def _joint(self, joint: Any) -> Joint:
         return _known("joint", joint, self._joints)
@@ -222,6 +226,7 @@ class Kinematics(Parts):
         f: Any = (1.0, 0.0, 0.0),
         *,
         rotation: Any = None,
+        exact: bool = False,
     ) -> None:
         """Where a body is drawn, in ground's axes: the rough start from which the mechanism is assembled.
 
@@ -231,6 +236,7 @@ class Kinematics(Parts):
         - `origin` (m): three numbers or expressions; ground's origin.
         - `h`, `f`: directions of any length; z and x.
         - `rotation`: 3×3 numbers or expressions in place of h and f.
+        - `exact`: as for `frame`.
 
         Raises `NameNotFound` for an unknown body, `ModelError` for ground or for h and f that are parallel or zero.
 
@@ -243,7 +249,7 @@ class Kinematics(Parts):
         what = f"body {owner.name!r}"
         r = self._axes(h, f, what, owner.name) if rotation is None else as_numbers(rotation, (3, 3), what)
         at = as_numbers(origin, (3,), f"the place of {owner.name!r}")
-        self._starts[owner.name] = (r if is_bound(r) else snapped(r), at)
+        self._starts[owner.name] = (r if exact or is_bound(r) else snapped(r), at)
 
     def _axes(self, h: Any, f: Any, what: str, element: str) -> Array:
         """The rotation with z along h and x along the part of f that is perpendicular to it."""

@@ -390,16 +390,6 @@ def with_gears(mimics: tuple[Mimic, ...], gear: Floats) -> tuple[Mimic, ...]:
     return tuple(replace(m, ratio=ratio, offset=offset) for m, (ratio, offset) in zip(mimics, rows, strict=True))
 
 
-def with_rows(array: Floats, rows: Mapping[int, Any]) -> Floats:
-    """The array with some of its rows replaced: itself, or a copy."""
-    if not rows:
-        return array
-    changed = np.array(array)
-    for k, row in rows.items():
-        changed[k] = row
-    return changed
-
-
 def _read_only(array: Any) -> Any:
     """An array that cannot be written: itself, or a copy if it could be."""
     array = np.asarray(array)

@@ -5,6 +5,7 @@ rounding.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, Literal
 from warnings import warn
 
@@ -54,17 +55,22 @@ _WORDS = {
 
 
 def check_numbers(
-    description: Description, *, inertias: Literal["error", "warn"] = "error", before: Description | None = None
+    description: Description,
+    *,
+    inertias: Literal["error", "warn"] = "error",
+    unphysical: Collection[int] = (),
+    before: Description | None = None,
 ) -> None:
     """Raise for the first fault; with `inertias="warn"`, impossible inertias are one warning instead.
 
+    Those of the bodies `unphysical` are taken as wanted.
     What `before` has already, the same mechanism with other numbers, is taken as wanted: a measured inertia that no
     body can have.
     """
     d = description
     _check_finite(d)
     _check_signs(d)
-    _check_inertias(d, inertias, before)
+    _check_inertias(d, inertias, unphysical, before)
     _check_rotations(d)
     _check_joints(d)
     _check_names(d)
@@ -158,8 +164,10 @@ def impossible_inertias(inertia: Floats) -> NDArray[np.bool_]:
     return bad
 
 
-def _check_inertias(d: Description, then: Literal["error", "warn"], before: Description | None) -> None:
-    bad = np.flatnonzero(impossible_inertias(_one(d.inertia)))
+def _check_inertias(
+    d: Description, then: Literal["error", "warn"], unphysical: Collection[int], before: Description | None
+) -> None:
+    bad = np.array([k for k in np.flatnonzero(impossible_inertias(_one(d.inertia))) if k not in unphysical], np.int64)
     if before is not None:
         bad = bad[(d.inertia[bad] != before.inertia[bad]).any(axis=1)]
     if not len(bad):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,42 +66,17 @@ POSE = ("origin", "pqr", "h", "f", "axes")
 _SAME = 1e-9  # of the largest coordinate: by how much two descriptions of one point may differ
 
 
-@dataclass(eq=False)
-class Place:
-    """A body or frame by name; `frame` is the frame in the axes of the body that carries it."""
-
-    name: str
-    frame: Frame
-
-    @property
-    def part(self) -> Body | Frame:
-        """The body or frame as the builder takes it."""
-        return self.frame.body if self.frame.name is None else self.frame
-
-
-@dataclass(eq=False)
-class Pose:
-    """A frame as written."""
-
-    r: Points
-    p: Points
-    written: bool = False  # whether anything of it is
-
-
 class Places:
     """Reads BODY and TRIAD."""
 
     def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
         self.parsed, self.problems, self.scope = parsed, problems, scope
-        self.places: Registry[Place] = Registry("body or frame", parsed.broken)
-        self.bodies: Registry[Place] = Registry("body", parsed.broken)
+        self.places: Registry[Frame] = Registry("body or frame", parsed.broken)
+        self.bodies: Registry[Frame] = Registry("body", parsed.broken)
         self.drawn: dict[int, tuple[Floats, Floats]] = {-1: (np.eye(3), np.zeros(3))}
         self.body_colours: dict[int, str] = {}
         self.more_grounds: list[str] = []
         self.ground_inertia: tuple[float, Floats, Floats] | None = None
-        self.unphysical: dict[int, Floats] = {}  # inertias that no body can have, and are wanted all the same
-        self.exact_frames: dict[str, Floats] = {}
-        self.exact_starts: dict[int, Floats] = {}
         self.where: dict[str, Node] = {}  # of the names that checks of the whole may complain about
         self.b = Builder()
 
@@ -132,8 +106,8 @@ class Places:
         return Attributes(owner, s.name or s.head, s.items, self.problems, labels, flags)
 
     # -- frames -------------------------------------------------------------------------------------------
-    def pose(self, a: Attributes) -> Pose:
-        """The frame that origin, pqr, h, f and axes describe."""
+    def pose(self, a: Attributes) -> tuple[Points, Points]:
+        """The rotation and origin of the frame that origin, pqr, h, f and axes describe."""
         axes = a.one_of(("pqr", "axes")) if "pqr" in a or "axes" in a else None
         if axes is not None:
             for key in ("h", "f"):
@@ -151,7 +125,7 @@ class Places:
             r = self._literal(axes.value, a.owner)
         else:
             r = self._directions(a)
-        return Pose(r, p, any(key in a for key in POSE))
+        return r, p
 
     def _vectors(self, node: Node, what: str) -> list[list[Numeric]]:
         if not isinstance(node, Listed) or len(node.entries) != 3:
@@ -239,10 +213,10 @@ class Places:
         """Whether the frame of a ground body is not ground's own; what is wrong with it is reported later."""
         items = tuple(item for item in s.items if item.key in POSE)
         try:
-            pose = self.pose(Attributes("", s, items, Problems("", ""), POSE))
+            r, p = self.pose(Attributes("", s, items, Problems("", ""), POSE))
         except Fault:
             return False
-        return is_bound(pose.r) or is_bound(pose.p) or not np.array_equal(pose.r, np.eye(3)) or bool(np.any(pose.p))
+        return is_bound(r) or is_bound(p) or not np.array_equal(r, np.eye(3)) or bool(np.any(p))
 
     def _ground_or_body(self, s: Statement) -> None:
         name = self.name(s)
@@ -251,21 +225,21 @@ class Places:
         self.places.put(name, place)
         self.bodies.put(name, place)
 
-    def _ground(self, s: Statement, name: Word) -> Place:
+    def _ground(self, s: Statement, name: Word) -> Frame:
         weights = ("mass", "com", "inertia") if name.text == self.ground.name else ()
         a = self.attributes(
             s, "ground body", (*POSE, "center of gravity", "colour", *weights), ("ground", "unphysical")
         )
         pose = self.pose(a)
         if name.text == self.ground.name:
-            place = Place(name.text, Frame(self.ground, np.eye(3), np.zeros(3), None))
+            place = Frame(self.ground, np.eye(3), np.zeros(3), None)
             if any(key in a for key in weights):
-                mass, com, inertia = self._weights(a, Pose(np.eye(3), np.zeros(3)))
+                mass, com, inertia = self._weights(a, place.rotation, place.origin)
                 if isinstance(mass, Expression) or is_bound([*com, *inertia]):
                     raise Fault(name, "mass, com and inertia of ground cannot depend on parameters; give numbers")
                 self.ground_inertia = (float(mass), np.array(com, float), np.array(inertia, float))
         else:
-            place = Place(name.text, self._framed(name.text, self.ground, pose))
+            place = self._framed(name.text, self.ground, *pose)
             self.more_grounds.append(name.text)
         self._coloured(a, -1)
         return place
@@ -275,32 +249,29 @@ class Places:
         if colour is not None:
             self.body_colours[body] = colour_of(colour.value, self.scope)
 
-    def _body(self, s: Statement, name: Word) -> Place:
+    def _body(self, s: Statement, name: Word) -> Frame:
         a = self.attributes(
             s, "body", (*POSE, "center of gravity", "com", "mass", "inertia", "colour"), ("ground", "unphysical")
         )
-        pose = self.pose(a)
+        r, p = self.pose(a)
+        drawn = any(key in a for key in POSE)
         centre = a.get("center of gravity")
         if centre is not None:
             if "com" in a:
                 raise Fault(centre, f"{a.owner} has both a center of gravity and a com; keep one")
-            if not pose.written:
-                pose = Pose(pose.r, self._array(self.scope.vector(centre.value, 3)), True)
-        mass, com, inertia = self._weights(a, pose)
+            if not drawn:
+                p, drawn = self._array(self.scope.vector(centre.value, 3)), True
+        mass, com, inertia = self._weights(a, r, p)
         unphysical = "unphysical" in a.flags and not is_bound(inertia)
-        body = self.b.body(name.text, mass, com, [0.0] * 6 if unphysical else inertia)
-        if unphysical:
-            self.unphysical[body.number] = np.array(inertia)
-        if pose.written:
-            self.b.place(body, pose.p, rotation=pose.r)
-            values = self._now(list(pose.r.reshape(-1))), self._now(list(pose.p))
+        body = self.b.body(name.text, mass, com, inertia, unphysical=unphysical)
+        if drawn:
+            self.b.place(body, p, rotation=r, exact=True)
+            values = self._now(list(r.reshape(-1))), self._now(list(p))
             self.drawn[body.number] = np.array(values[0]).reshape(3, 3), np.array(values[1])
-            if not is_bound(pose.r):
-                self.exact_starts[body.number] = pose.r
         self._coloured(a, body.number)
-        return Place(name.text, Frame(body, np.eye(3), np.zeros(3), None))
+        return Frame(body, np.eye(3), np.zeros(3), None)
 
-    def _weights(self, a: Attributes, pose: Pose) -> tuple[Numeric, Any, Any]:
+    def _weights(self, a: Attributes, r: Points, p: Points) -> tuple[Numeric, Any, Any]:
         """Mass, centre of mass in the body's frame, and inertia."""
         mass: Numeric = 0.0
         weight, centre, com = a.get("mass"), a.get("center of gravity"), a.get("com")
@@ -313,8 +284,8 @@ class Places:
             at = self.scope.vector(com.value, 3)
         elif centre is not None:
             drawn = self.scope.vector(centre.value, 3)
-            apart = [0.0 if x == p else x - p for x, p in zip(drawn, pose.p, strict=True)]
-            at = pose.r.T @ self._array(apart)
+            apart = [0.0 if x == y else x - y for x, y in zip(drawn, p, strict=True)]
+            at = r.T @ self._array(apart)
         inertia: list[Numeric] = [0.0] * 6
         tensor = a.get("inertia")
         if tensor is not None:
@@ -331,35 +302,30 @@ class Places:
         name = self.name(s)
         self.places.claim(name)
         a = self.attributes(s, "triad", ("associated body", *POSE))
-        self.places.put(name, Place(name.text, self._on_body(a, name.text)))
+        self.places.put(name, self._on_body(a, name.text))
 
     def _on_body(self, a: Attributes, name: str | None) -> Frame:
         item = a.need("associated body")
         if not isinstance(item.value, Word):
             raise Fault(item.value, "expected the name of a body")
         owner = self.bodies.get(item.value)
-        pose = self.pose(a)
-        if owner.name in self.more_grounds:
-            on = owner.frame
-            pose = Pose(on.rotation @ pose.r, on.origin + on.rotation @ pose.p)
-        return self._framed(name, owner.frame.body, pose)
+        r, p = self.pose(a)
+        if owner.label in self.more_grounds:
+            r, p = owner.rotation @ r, owner.origin + owner.rotation @ p
+        return self._framed(name, owner.body, r, p)
 
-    def _framed(self, name: str | None, body: Body, pose: Pose) -> Frame:
+    def _framed(self, name: str | None, body: Body, r: Points, p: Points) -> Frame:
         """A frame, its axes exactly as they are."""
-        if name is not None:
-            self.b.frame(body, pose.r, pose.p, name)
-            if not is_bound(pose.r):
-                self.exact_frames[name] = pose.r
-        return Frame(body, pose.r, pose.p, name)
+        return Frame(body, r, p, None) if name is None else self.b.frame(body, r, p, name, exact=True)
 
     # -- references -----------------------------------------------------------------------------------------
-    def place_of(self, node: Node, what: str = "body or frame", *, owner: str = "", name: str = "") -> Place:
+    def place_of(self, node: Node, what: str = "body or frame", *, owner: str = "", name: str = "") -> Frame:
         """The body or frame that a value names, or one without a name, which gets that of its owner."""
         if isinstance(node, Group) and name:
             a = Attributes(f"a frame of {owner}", node, node.items, self.problems, ("associated body", *POSE))
             word = Word(node.start, node.end, free_name(f"{name}_place", self.places))
             self.places.claim(word)
-            place = Place(word.text, self._on_body(a, word.text))
+            place = self._on_body(a, word.text)
             self.places.put(word, place)
             return place
         if not isinstance(node, Word):
@@ -371,7 +337,7 @@ class Places:
         if isinstance(item.value, Group):
             a = Attributes(f"a frame of {owner}", item, item.value.items, self.problems, ("associated body", *POSE))
             return self._on_body(a, None)
-        return self.place_of(item.value, "frame").frame
+        return self.place_of(item.value, "frame")
 
 
 def _is_ground(item: Item) -> bool:

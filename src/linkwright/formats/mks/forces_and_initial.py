@@ -6,10 +6,9 @@ from typing import Any
 
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes
-from linkwright.formats.mks.bodies_and_frames import Place
 from linkwright.formats.mks.joints_and_drivers import Links
 from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Item, Node, Num, Statement, Vector, Word, either
-from linkwright.model.builder_parts import Joint
+from linkwright.model.builder_parts import Frame, Joint
 from linkwright.model.expression import Expression
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.quantities import (
@@ -72,12 +71,12 @@ class Loads(Links):
             return self._distance(node)
         assert isinstance(node, Dotted)
         part, joint = node.part.text.lower(), self.place_or_joint(node, POSITIONS + VELOCITIES)
-        if isinstance(joint, Place):
+        if isinstance(joint, Frame):
             if part not in POSITIONS + VELOCITIES:
-                text = f"{joint.name!r} has {either([*POSITIONS, *VELOCITIES])}, not {node.part.text!r}"
+                text = f"{joint.label!r} has {either([*POSITIONS, *VELOCITIES])}, not {node.part.text!r}"
                 raise Fault(node.part, text)
             rate = part in VELOCITIES
-            return Quantity("place", (joint.name,), (VELOCITIES if rate else POSITIONS).index(part), rate)
+            return Quantity("place", (joint.label,), (VELOCITIES if rate else POSITIONS).index(part), rate)
         return Quantity("joint", (joint.name,), *self._index(joint, node.part))
 
     def _index(self, joint: Joint, part: Word) -> tuple[int, bool]:
@@ -179,18 +178,19 @@ class Loads(Links):
         if axes is not None:
             # The builder takes names that mean kinds of axes for these, and a frame for itself.
             plain = isinstance(axes.value, Word) and not axes.value.quoted and axes.value.text.lower() == "ground"
-            of = "ground" if plain else self.place_of(axes.value, "frame").part
+            frame = None if plain else self.place_of(axes.value, "frame")
+            of = "ground" if frame is None else frame.body if frame.name is None else frame
         other = None
         if reaction is not None:
             back = self.place_of(reaction.value, "body or frame")
-            if back.frame.body == place.frame.body:
-                text = f"{a.owner} acts on {place.frame.body.name!r}, and so does its reaction; name another body"
+            if back.body == place.body:
+                text = f"{a.owner} acts on {place.body.name!r}, and so does its reaction; name another body"
                 raise Fault(reaction.value, text)
-            other = back.name
-        elif place.frame.body == self.b.ground:
+            other = back.label
+        elif place.body == self.b.ground:
             text = f"{a.owner} acts on ground, which stays where it is; name a frame of a body that moves"
             raise Fault(a.need("triad").value, text)
-        self.b.applied_wrench(place.name, *vectors, axes=of, reaction=other, name=name.text)
+        self.b.applied_wrench(place.label, *vectors, axes=of, reaction=other, name=name.text)
 
     def _refuse(self, a: Attributes, keys: tuple[str, ...], what: str) -> None:
         for key in keys:

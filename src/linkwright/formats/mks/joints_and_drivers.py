@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.base.arguments import free_name, shortened
 from linkwright.formats.mks.attributes import Attributes, Registry
-from linkwright.formats.mks.bodies_and_frames import Place, Places, turn_as_drawn, turned
+from linkwright.formats.mks.bodies_and_frames import Places, turn_as_drawn, turned
 from linkwright.formats.mks.parser import Parsed
 from linkwright.formats.mks.syntax import (
     JOINT_WORDS,
@@ -49,7 +49,6 @@ class Links(Places):
         self.unit = 1.0  # radians in the unit of plain angles
         self.joints: Registry[Joint | PointConstraint] = Registry("joint, rod or point constraint", parsed.broken)
         self.edges: list[tuple[int, int]] = []  # bodies that joints hold together in the tree
-        self.lossless: dict[int, dict[str, float]] = {}  # damping and friction that do not act, by joint
         self.drivers: Registry[bool] = Registry("driver or force", parsed.broken)
         self.gears: Registry[bool] = Registry("gear", parsed.broken)
         self.gear_of: dict[str, str] = {}  # the gear of every follower
@@ -88,12 +87,7 @@ class Links(Places):
         if "exact" not in a.flags:
             j = self._agreeing(kind, i, j)
         options = self._joint_options(a, kind)
-        idle: dict[str, float] = {}
-        if "lossless" in a.flags:
-            idle = {key: options.pop(key) for key in LOSSES if key in options}
-        joint = self.b.joint(kind, i, j, name.text, **options)
-        self.joints.put(name, joint)
-        self.lossless[joint.number] = idle
+        self.joints.put(name, self.b.joint(kind, i, j, name.text, lossless="lossless" in a.flags, **options))
         if "cut" not in a.flags:
             self.edges.append((i.body.number, j.body.number))
 
@@ -151,7 +145,7 @@ class Links(Places):
 
     def hold_loose_bodies(self) -> None:
         """A free joint from ground to the first body of each group that no joint connects to ground."""
-        bodies = [p.frame.body for p in map(self.bodies.find, self.bodies.names) if p is not None]
+        bodies = [p.body for p in map(self.bodies.find, self.bodies.names) if p is not None]
         bodies = sorted({x for x in bodies if x != self.b.ground}, key=lambda x: x.number)
         count = len(bodies)
         group = list(range(count + 1))  # the last one is ground
@@ -239,10 +233,10 @@ class Links(Places):
     def two_places(self, first: Node, second: Node, owner: str, name: str = "") -> tuple[str, str]:
         """The names of two places on different bodies; those without a name get one of `name`."""
         a, b = (self.place_of(node, "frame", owner=owner, name=name) for node in (first, second))
-        if a.frame.body == b.frame.body:
-            text = f"{owner} is between {a.name!r} and {b.name!r}, both on {a.frame.body.name!r}; name two bodies"
+        if a.body == b.body:
+            text = f"{owner} is between {a.label!r} and {b.label!r}, both on {a.body.name!r}; name two bodies"
             raise Fault(second, text)
-        return a.name, b.name
+        return a.label, b.label
 
     # -- drivers ------------------------------------------------------------------------------------------
     def read_driver(self, s: Statement) -> None:
@@ -263,7 +257,7 @@ class Links(Places):
         value = self.scope.value(node, time=True)
         return (self.angle(value) if angle else value).expression
 
-    def place_or_joint(self, node: Dotted, parts: tuple[str, ...]) -> Place | Joint:
+    def place_or_joint(self, node: Dotted, parts: tuple[str, ...]) -> Frame | Joint:
         """What a coordinate is of: a place if it has a part of this name, or if no joint has the name."""
         word = node.name
         place, linked = self.places.find(word.text), self.joints.find(word.text)
@@ -279,15 +273,15 @@ class Links(Places):
     def _drive_coordinate(self, name: Word, target: Dotted, law: Node) -> None:
         part = target.part.text.lower()
         joint = self.place_or_joint(target, POSITIONS)
-        if isinstance(joint, Place):
+        if isinstance(joint, Frame):
             place = joint
             if part not in POSITIONS:
-                text = f"{place.name!r} has the coordinates x, y and z, not {target.part.text!r}"
+                text = f"{place.label!r} has the coordinates x, y and z, not {target.part.text!r}"
                 raise Fault(target.part, text)
-            if place.frame.body == self.b.ground:
-                text = f"driver {name.text!r} drives {place.name!r}, which is on ground and cannot move"
+            if place.body == self.b.ground:
+                text = f"driver {name.text!r} drives {place.label!r}, which is on ground and cannot move"
                 raise Fault(target.name, text)
-            self.b.driver("absolute", place.name, self._law_of(law, angle=False), coordinate=part, name=name.text)
+            self.b.driver("absolute", place.label, self._law_of(law, angle=False), coordinate=part, name=name.text)
             return
         names = COORDINATES.get(joint.kind, ())
         if not names:

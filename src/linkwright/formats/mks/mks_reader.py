@@ -33,7 +33,7 @@ from linkwright.formats.mks.syntax import (
 )
 from linkwright.formats.mks.values import CONSTANTS, Scope, Value, colour_of, constant, words_of
 from linkwright.formats.model_files import finite_arithmetic, read_bytes
-from linkwright.model.description import LOSSES, SHAPE_SIZES, Description, with_rows
+from linkwright.model.description import SHAPE_SIZES, Description
 from linkwright.model.expression import Number
 from linkwright.model.system import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS
 from linkwright.tape.block import undisturbed
@@ -279,8 +279,8 @@ class Reader(Loads):
             entries = list(self.scope.vector(form.value, len(wanted)))
         if any(not x > 0.0 for x in self._now(entries)):
             raise Fault(sizes, f"a size of {a.owner} is not positive")
-        color = self._colour(a.get("colour"), place.frame.body.number)
-        self.b.shape(place.name, form.key, entries, color, file=file, name=name.text)  # type: ignore[arg-type]
+        color = self._colour(a.get("colour"), place.body.number)
+        self.b.shape(place.label, form.key, entries, color, file=file, name=name.text)  # type: ignore[arg-type]
 
     def _mesh(self, node: Node) -> str:
         if not isinstance(node, Word) or not node.quoted:
@@ -296,7 +296,7 @@ class Reader(Loads):
         a = self.attributes(s, "trace", ("associated body", "triad", "colour"))
         at = a.one_of(("associated body", "triad")).value
         place = self.place_of(at, owner=a.owner, name=name.text)
-        self.b.trace(place.name, self._colour(a.get("colour"), place.frame.body.number), name=name.text)
+        self.b.trace(place.label, self._colour(a.get("colour"), place.body.number), name=name.text)
 
     def _colour(self, item: Item | None, body: int) -> str:
         return self.body_colours.get(body, "") if item is None else colour_of(item.value, self.scope)
@@ -312,22 +312,13 @@ class Reader(Loads):
             at = self.where.get(str(getattr(error, "element", ""))) or self.parsed.name or Word(0, 1, "")
             self.problems.add(at, str(error))
             self.problems.fail()
-        return self._exact(d)
-
-    def _exact(self, d: Description) -> Description:
-        """The same with axes as they were written, which the builder rounds to zeros and ones where they are near."""
-        changed: dict[str, Any] = {"more_grounds": tuple(self.more_grounds), "ground_inertia": self.ground_inertia}
         colours = self.body_colours.items()
-        changed["colors"] = tuple((d.body_names[k] if k >= 0 else d.ground_name, colour) for k, colour in colours)
-        exact = {k: self.exact_frames[name] for k, name in enumerate(d.frames.names) if name in self.exact_frames}
-        changed["frames"] = replace(d.frames, r=with_rows(d.frames.r, exact))
-        if d.start is not None:
-            changed["start"] = replace(d.start, r=with_rows(d.start.r, self.exact_starts))
-        changed["inertia"] = with_rows(d.inertia, self.unphysical)
-        for key in LOSSES:
-            idle = {joint: numbers[key] for joint, numbers in self.lossless.items() if key in numbers}
-            changed[key] = with_rows(getattr(d, key), idle)
-        return replace(d, **changed)
+        return replace(
+            d,
+            more_grounds=tuple(self.more_grounds),
+            ground_inertia=self.ground_inertia,
+            colors=tuple((d.body_name(k), colour) for k, colour in colours),
+        )
 
 
 def is_safe_path(file: str) -> bool:
