@@ -22,12 +22,11 @@ from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNo
 from linkwright.formats.model_files import MAX_BYTES, errors_in, read_bytes
 from linkwright.model.builder import Builder
 from linkwright.model.description import FREE_FALL, LOSSES, Description
-from linkwright.model.elements import is_bound
+from linkwright.model.elements import Array, is_bound
 from linkwright.model.expression import FUNCTIONS, Call, Expression, Name, Number, as_expression
 from linkwright.model.frames import snapped
 from linkwright.spatial.rotation import Turn
 
-Array = Any  # of floats, or of floats and expressions
 COLUMNS = ("a", "alpha", "d", "theta", "kind", "mass", "com", "inertia", "armature", *LOSSES)
 _NUMBERS = tuple(column for column in COLUMNS if column not in ("kind", "com", "inertia"))
 _KINDS = {"revolute": "revolute", "R": "revolute", "r": "revolute", "prismatic": "prismatic"}

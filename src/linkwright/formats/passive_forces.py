@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 
 from linkwright.model.description import Description
 from linkwright.model.elements import Element, JointForce, PointForce
-from linkwright.model.expression import Name
 from linkwright.model.model_checks import listed
-from linkwright.model.quantities import recognised
+from linkwright.model.quantities import DD, D, Q, V, recognised
 
-_Q, _V, _D, _DD = Name("q"), Name("v"), Name("d"), Name("dd")
 Key = tuple[int, int] | str  # a joint's number and its coordinate's, or the name of a force between two places
 
 
@@ -80,10 +78,10 @@ def _add(d: Description, element: Element, forces: dict[Key, Passive], rubbed: l
             return f"on {d.kind_of(j).name} joint {element.joint!r}"
         if j in d.cuts:
             return f"on {element.joint!r}, which closes a loop"
-        known = recognised(element.law, _Q, _V, list(d.parameters))
+        known = recognised(element.law, Q, V, list(d.parameters))
         key: Key = (j, element.index)
     elif isinstance(element, PointForce):
-        known = recognised(element.law, _D, _DD, list(d.parameters))
+        known = recognised(element.law, D, DD, list(d.parameters))
         key = element.name
     else:
         return "applied to a body by a law"

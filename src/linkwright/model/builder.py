@@ -26,8 +26,7 @@ from linkwright.model.expression import Expression, Name
 from linkwright.model.frames import axis_frame, snapped
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
 from linkwright.model.model_checks import check_numbers
-
-Numeric = float | Expression
+from linkwright.model.quantities import Numeric
 
 
 class Builder(Forces):

@@ -16,12 +16,10 @@ from linkwright.model.elements import AppliedWrench, Initial, JointForce, PointF
 from linkwright.model.expression import TIME, Expression, Name, as_expression, replaced
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.model_checks import check_joint_law
-from linkwright.model.quantities import FRICTION_SPEED, POSITIONS, VELOCITIES, Quantity
+from linkwright.model.quantities import DD, FRICTION_SPEED, POSITIONS, VELOCITIES, D, Numeric, Q, Quantity, V
 
-Numeric = float | Expression
 #: A law: a number, an expression, or a function that is called once with names in place of numbers.
 Law = float | Expression | Callable[..., Any]
-_Q, _V, _D, _DD = Name("q"), Name("v"), Name("d"), Name("dd")
 
 
 class Forces(Kinematics):
@@ -127,8 +125,8 @@ class Forces(Kinematics):
         """
         name, on = self._new_force(name, "force"), self._joint(joint)
         self._check_index(on, index, name)
-        alike = {Quantity("joint", (on.name,), index): _Q, Quantity("joint", (on.name,), index, True): _V}
-        force = JointForce(name, on.name, self._force_law(law, name, (_Q, _V), alike), index)
+        alike = {Quantity("joint", (on.name,), index): Q, Quantity("joint", (on.name,), index, True): V}
+        force = JointForce(name, on.name, self._force_law(law, name, (Q, V), alike), index)
         check_joint_law(KINDS[on.kind], force)
         return put(self._forces, force)
 
@@ -146,7 +144,7 @@ class Forces(Kinematics):
         >>> b.joint_spring(hinge, 20.0, rest=0.5, name="return").name
         'return'
         """
-        return self.joint_force(joint, laws.spring(_Q, _V, stiffness, rest, damping), **options)
+        return self.joint_force(joint, laws.spring(Q, V, stiffness, rest, damping), **options)
 
     def joint_damper(self, joint: Joint | str, damping: Numeric, **options: Any) -> JointForce:
         """−damping · v on a joint.
@@ -159,7 +157,7 @@ class Forces(Kinematics):
         >>> b.joint_damper(b.joint("prismatic", b.ground, b.body("block", 1.0)), 5.0).name
         'force1'
         """
-        return self.joint_force(joint, laws.damper(_V, damping), **options)
+        return self.joint_force(joint, laws.damper(V, damping), **options)
 
     def joint_friction(
         self, joint: Joint | str, friction: Numeric, speed: Numeric = FRICTION_SPEED, **options: Any
@@ -178,7 +176,7 @@ class Forces(Kinematics):
         'bearing'
         """
         positive_number("the speed of the friction", self._now(speed))
-        return self.joint_force(joint, laws.friction(_V, friction, speed), **options)
+        return self.joint_force(joint, laws.friction(V, friction, speed), **options)
 
     def actuator(
         self, joint: Joint | str, law: Law, limit: Numeric | None = None, *, index: int = 0, name: str | None = None
@@ -202,7 +200,7 @@ class Forces(Kinematics):
         if limit is None:
             return self.joint_force(on, law, index=index, name=name)
         positive_number(f"the limit of {what}", self._now(limit))
-        inner = laws.written(law, (_Q, _V, TIME), what) if callable(law) else law
+        inner = laws.written(law, (Q, V, TIME), what) if callable(law) else law
         return self.joint_force(on, laws.saturated(laws.as_law(inner, what), limit), index=index, name=name)
 
     def stop(
@@ -235,7 +233,7 @@ class Forces(Kinematics):
             text = f"the stop of {on.name!r} has no limit; give lower= or upper=, or give the joint limits"
             raise ModelError(text, element=on.name)
         self._check_limits(lower, upper, f"the stop of {on.name!r}")
-        return self.joint_force(on, laws.stop(_Q, _V, lower, upper, stiffness, damping), **options)
+        return self.joint_force(on, laws.stop(Q, V, lower, upper, stiffness, damping), **options)
 
     # -- forces between places ------------------------------------------------------------------------------
     def point_force(self, first: Place, second: Place, law: Law, *, name: str | None = None) -> PointForce:
@@ -260,8 +258,8 @@ class Forces(Kinematics):
             raise ModelError(f"force {name!r} acts between {a!r} and itself; name two frames", element=name)
         alike: dict[Any, Any] = {}
         for ends in ((a, b), (b, a)):
-            alike |= {Quantity("distance", ends): _D, Quantity("distance", ends, 0, True): _DD}
-        return put(self._forces, PointForce(name, a, b, self._force_law(law, name, (_D, _DD), alike)))
+            alike |= {Quantity("distance", ends): D, Quantity("distance", ends, 0, True): DD}
+        return put(self._forces, PointForce(name, a, b, self._force_law(law, name, (D, DD), alike)))
 
     def spring(
         self,
@@ -282,7 +280,7 @@ class Forces(Kinematics):
         >>> b.spring(b.ground, b.body("bob", 1.0), stiffness=100.0, length=0.2).name
         'force1'
         """
-        return self.point_force(first, second, laws.spring(_D, _DD, stiffness, length, damping), name=name)
+        return self.point_force(first, second, laws.spring(D, DD, stiffness, length, damping), name=name)
 
     def damper(self, first: Place, second: Place, damping: Numeric, *, name: str | None = None) -> PointForce:
         """A damper between two origins: −damping · ḋ.
@@ -294,7 +292,7 @@ class Forces(Kinematics):
         >>> b.damper(b.ground, b.body("bob", 1.0), 3.0).name
         'force1'
         """
-        return self.point_force(first, second, laws.damper(_DD, damping), name=name)
+        return self.point_force(first, second, laws.damper(DD, damping), name=name)
 
     def bumper(
         self,
@@ -320,7 +318,7 @@ class Forces(Kinematics):
         if lower is None and upper is None:
             raise ModelError("a stop between two frames has no limit; give lower= or upper=")
         self._check_limits(lower, upper, "a stop between two frames")
-        return self.point_force(first, second, laws.stop(_D, _DD, lower, upper, stiffness, damping), name=name)
+        return self.point_force(first, second, laws.stop(D, DD, lower, upper, stiffness, damping), name=name)
 
     def applied_wrench(
         self,

@@ -29,7 +29,7 @@ from linkwright.model.expression import TIME, Expression
 from linkwright.model.frames import are_parallel, axes_of, pack_inertia, snapped
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.model_checks import check_driven_joint
-from linkwright.model.quantities import Quantity, as_law, quantities, written
+from linkwright.model.quantities import Numeric, Quantity, as_law, quantities, written
 from linkwright.model.system import System
 
 T = TypeVar("T")
@@ -202,7 +202,6 @@ def _known(what: str, part: Any, parts: dict[str, T]) -> T:
     return known
 
 
-Numeric = float | Expression
 Place = Frame | Body | str
 
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwright.base.arrays import Floats
+from linkwright.base.arrays import Bools, Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import NameNotFound, ShapeError
-from linkwright.model.description import LIMITS, Description
+from linkwright.model.description import Description
 from linkwright.model.elements import Rod
 from linkwright.model.expression import Expression, numeric_values
 from linkwright.model.model_checks import (
@@ -20,9 +19,8 @@ from linkwright.model.model_checks import (
     ROTATIONS,
     impossible_inertias,
     rotation_faults,
+    unusable,
 )
-
-Flags = NDArray[np.bool_]
 
 
 class Cases:
@@ -98,12 +96,12 @@ class Cases:
         return self._made[name]
 
     @cached_property
-    def possible(self) -> Flags:
+    def possible(self) -> Bools:
         """(n,): whether a case's numbers are ones that a mechanism can have, as `check_numbers` looks at them."""
         good = np.isfinite(self.values).all(axis=1)
         for name in self._bound:
             x = self.array(name).reshape(len(self), -1)
-            good &= (~np.isnan(x) if name in LIMITS else np.isfinite(x)).all(axis=1)
+            good &= ~unusable(name, x).any(axis=1)
             if name in NOT_NEGATIVE:
                 good &= (x >= 0.0).all(axis=1)
             if name in ROTATIONS:

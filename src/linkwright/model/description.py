@@ -318,9 +318,6 @@ class Description:
             except (TypeError, ValueError):
                 text = f"parameter {name!r} is {number!r}; give it a number in SI units (angles in radians)"
                 raise ModelError(text, element=name) from None
-        for name, value in parameters.items():
-            if not np.isfinite(value):
-                raise ModelError(f"parameter {name!r} is {value}; give it a finite number", element=name)
         arrays: dict[str, Any] = {}
         for (array, flat), expression in self.bindings.items():
             if array not in arrays:

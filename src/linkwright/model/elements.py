@@ -12,8 +12,8 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
-from linkwright.model.expression import Expression, Name, as_expression, simplified
-from linkwright.model.quantities import Quantity
+from linkwright.model.expression import Expression, simplified
+from linkwright.model.quantities import Quantity, V, damper
 from linkwright.model.quantities import friction as friction_law
 
 Array = Any  # of floats, or of floats and expressions
@@ -228,10 +228,9 @@ def laws_of(element: Element) -> tuple[Expression, ...]:
 
 def joint_losses(joint: str, rates: int, damping: float, friction: float) -> tuple[JointForce, ...]:
     """−damping · v − friction · tanh(v / FRICTION_SPEED) on each of a joint's rates, without parts that are zero."""
-    v = Name("v")
-    law: Expression | None = -(as_expression(damping) * v) if damping != 0.0 else None
+    law: Expression | None = damper(V, damping) if damping != 0.0 else None
     if friction != 0.0:
-        rub = friction_law(v, friction)
+        rub = friction_law(V, friction)
         law = rub if law is None else law + rub
     if law is None:
         return ()

@@ -28,6 +28,7 @@ from linkwright.model.description import (
 )
 from linkwright.model.elements import (
     AppliedWrench,
+    Array,
     Driver,
     Element,
     JointForce,
@@ -100,7 +101,6 @@ def _warn(text: str) -> None:
     warn(text, LinkwrightWarning, stacklevel=6)
 
 
-Array = Any  # of floats, or of floats and expressions
 _PLACES = ("ri", "pi", "rj", "pj", "frame_r", "frame_p")
 _START = ("start_r", "start_p")
 _OTHERS = ("frame_r", "frame_p", *_START, "gear")

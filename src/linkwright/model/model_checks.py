@@ -91,16 +91,15 @@ def _first(bad: NDArray[np.bool_]) -> int | None:
 
 
 def _check_finite(d: Description) -> None:
+    for name, number in d.parameters.items():
+        if not np.isfinite(number):
+            raise ModelError(f"parameter {name!r} is {number}; give it a finite number", element=name)
     for array in (*BODY_ARRAYS, *_FINITE, *LIMITS, *_PLACES):
-        values = _one(getattr(d, array))
-        row = _first(np.isnan(values) if array in LIMITS else _out_of_range(values))
+        row = _first(unusable(array, _one(getattr(d, array))))
         if row is not None:
             raise _not_finite(d, array, row)
     if not np.isfinite(d.gravity).all():
         raise ModelError(f"gravity is {d.gravity.tolist()}; give three finite numbers", element="gravity")
-    for name, value in d.parameters.items():
-        if not np.isfinite(value):
-            raise ModelError(f"parameter {name!r} is {value}; give it a finite number", element=name)
 
 
 def _owner(d: Description, array: str, row: int) -> tuple[str, str]:
@@ -113,13 +112,14 @@ def _owner(d: Description, array: str, row: int) -> tuple[str, str]:
 def _not_finite(d: Description, array: str, row: int) -> ModelError:
     what, name = _owner(d, array, row)
     values = np.asarray(getattr(d, array)[row]).reshape(-1)
-    value = values[_out_of_range(values)][0]
+    value = values[unusable(array, values)][0]
     remedy = "numbers beyond 1e100 overflow; take larger units" if np.isfinite(value) else "give finite numbers"
     return ModelError(f"{what} {name!r}: its {_WORDS.get(array, array)} has the number {value}; {remedy}", element=name)
 
 
-def _out_of_range(values: Floats) -> NDArray[np.bool_]:
-    return ~(np.abs(values) <= LARGEST)
+def unusable(array: str, numbers: Floats) -> NDArray[np.bool_]:
+    """Which numbers of a description's array cannot be computed with: NaN, and but for limits too large ones."""
+    return np.isnan(numbers) if array in LIMITS else ~(np.abs(numbers) <= LARGEST)
 
 
 def _check_signs(d: Description) -> None:

@@ -183,6 +183,8 @@ def titled(text: str) -> tuple[str, str]:
 
 
 Numeric = float | Expression
+#: The variables of laws: a coordinate and its rate, a distance and its rate.
+Q, V, D, DD = Name("q"), Name("v"), Name("d"), Name("dd")
 #: The speed v₀ (rad/s or m/s) at which friction has grown to tanh 1 of its size, unless a model says another.
 FRICTION_SPEED = 0.01
 

@@ -15,10 +15,9 @@ from linkwright.formats.mjcf.inertias import Weight
 from linkwright.formats.mjcf.mjcf_settings import Defaults, Settings
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.model.builder import Builder
-from linkwright.model.expression import Call, Expression, Name, Number, as_expression, total
+from linkwright.model.expression import Call, Expression, Number, as_expression, total
 from linkwright.model.model_checks import listed
-
-_Q, _V, _D, _DD = Name("q"), Name("v"), Name("d"), Name("dd")
+from linkwright.model.quantities import DD, D, Q, V
 
 
 class Forces:
@@ -54,7 +53,7 @@ class Forces:
                     self.leave("the springs of the ball and free joints", joint.name)
             if damping is not None and damping[1:].any() and "damper" not in disabled:
                 if joint.scalar:
-                    self.b.joint_force(joint.name, -odd_powers(damping, _V), name=f"{joint.name} drag")
+                    self.b.joint_force(joint.name, -odd_powers(damping, V), name=f"{joint.name} drag")
                 else:
                     self.leave("the dampers of the ball and free joints", joint.name)
             if joint.kind == "free" and joint.armature:
@@ -65,7 +64,7 @@ class Forces:
     def _spring(self, joint: Joint, stiffness: Floats) -> None:
         slack = spring_place(joint, self.settings)
         if stiffness[1:].any():
-            self.b.joint_force(joint.name, -powers(stiffness, _Q - slack), name=f"{joint.name} spring")
+            self.b.joint_force(joint.name, -powers(stiffness, Q - slack), name=f"{joint.name} spring")
         else:
             self.b.joint_spring(joint.name, float(stiffness[0]), slack, name=f"{joint.name} spring")
 
@@ -99,7 +98,7 @@ class Forces:
     def _length(self, tendon: Tendon) -> tuple[Expression, Expression]:
         """A tendon's length and its rate."""
         if not tendon.joints:
-            return _D, _DD
+            return D, DD
         length = total([as_expression(c) * self.b.coordinate(joint.name) for joint, c in tendon.joints])
         return length, total([as_expression(c) * self.b.rate(joint.name) for joint, c in tendon.joints])
 
@@ -131,7 +130,7 @@ class Forces:
             damping = one.node.numbers("damping", 1, 3)
             if damping is not None and damping.any():
                 if one.joint is not None and one.joint.scalar:
-                    law = -(odd_powers(damping, as_expression(gear) * _V) * gear)
+                    law = -(odd_powers(damping, as_expression(gear) * V) * gear)
                     self.b.joint_force(one.joint.name, law, name=f"{one.name} damping of the actuator")
                 else:
                     self.leave("the damping of actuators", one.name)
@@ -148,7 +147,7 @@ class Forces:
 
     def _apply(self, one: Actuator, tendon: Tendon | None, gear: float) -> None:
         control = self.b.parameter(control_name(one.name, self._controls), 0.0)
-        length, rate = (as_expression(gear) * x for x in ((_Q, _V) if tendon is None else self._length(tendon)))
+        length, rate = (as_expression(gear) * x for x in ((Q, V) if tendon is None else self._length(tendon)))
         law = one.law(length, rate, control, clamp="clampctrl" not in self.settings.disabled) * gear
         if tendon is not None:
             self._pull(tendon, f"{one.name} actuator", law)

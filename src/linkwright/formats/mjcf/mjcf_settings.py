@@ -15,6 +15,7 @@ from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.xml import Pose
 from linkwright.model.frames import snapped
+from linkwright.spatial.rotation import euler_parameters_matrix
 
 #: The shortcuts of <general>: all of them set the attributes of one default.
 ACTUATORS = (
@@ -317,14 +318,7 @@ def rotation_of(node: Node, settings: Settings) -> Floats:
 
 def quaternion(node: Node, key: str, q: Floats) -> Floats:
     """The rotation of a quaternion, scalar first, of any length but zero."""
-    w, x, y, z = _unit(node, key, q)
-    return snapped(
-        [
-            [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-            [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
-            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
-        ]
-    )
+    return snapped(euler_parameters_matrix(_unit(node, key, q)))
 
 
 def about(axis: Floats, angle: float) -> Floats:

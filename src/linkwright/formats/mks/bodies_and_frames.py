@@ -13,7 +13,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes, Registry
 from linkwright.formats.mks.parser import Parsed
 from linkwright.formats.mks.syntax import Fault, Group, Item, Listed, Node, Problems, Statement, Word
-from linkwright.formats.mks.values import Numeric, Scope, colour_of, now_of
+from linkwright.formats.mks.values import Scope, colour_of, now_of
 from linkwright.model.builder import Builder
 from linkwright.model.builder_parts import Body, Frame
 from linkwright.model.description import GROUND_NAMES
@@ -21,6 +21,7 @@ from linkwright.model.elements import Array, is_bound
 from linkwright.model.expression import Expression
 from linkwright.model.frames import are_parallel, axes_of, axis_frame
 from linkwright.model.model_checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults
+from linkwright.model.quantities import Numeric
 
 _FLIP = np.diag([1.0, -1.0, -1.0])
 _QUARTERS = [
@@ -61,7 +62,6 @@ def turned(rotation: Array, turn: Floats) -> Array:
     return axes if axes.dtype == object else axes + 0.0
 
 
-Points = Any  # of floats, or of floats and expressions
 POSE = ("origin", "pqr", "h", "f", "axes")
 _SAME = 1e-9  # of the largest coordinate: by how much two descriptions of one point may differ
 
@@ -106,7 +106,7 @@ class Places:
         return Attributes(owner, s.name or s.head, s.items, self.problems, labels, flags)
 
     # -- frames -------------------------------------------------------------------------------------------
-    def pose(self, a: Attributes) -> tuple[Points, Points]:
+    def pose(self, a: Attributes) -> tuple[Array, Array]:
         """The rotation and origin of the frame that origin, pqr, h, f and axes describe."""
         axes = a.one_of(("pqr", "axes")) if "pqr" in a or "axes" in a else None
         if axes is not None:
@@ -115,7 +115,7 @@ class Places:
                 if extra is not None and extra.label is not None:
                     raise Fault(extra.label, f"{a.owner} has {axes.key!r} already, which holds its axes; keep one")
         origin = a.get("origin")
-        p: Points = np.zeros(3) if origin is None else self._array(self.scope.vector(origin.value, 3))
+        p: Array = np.zeros(3) if origin is None else self._array(self.scope.vector(origin.value, 3))
         if axes is not None and axes.key == "pqr":
             r, first = self._pqr(axes.value, a.owner)
             if origin is not None:
@@ -132,14 +132,14 @@ class Places:
             raise Fault(node, f"expected {what} in brackets: [(..), (..), (..)]")
         return [self.scope.vector(entry, 3) for entry in node.entries]
 
-    def _pqr(self, node: Node, owner: str) -> tuple[Points, Points]:
+    def _pqr(self, node: Node, owner: str) -> tuple[Array, Array]:
         p, q, r = self._vectors(node, "three points")
         h, f = (self._straight([0.0 if a == b else b - a for a, b in zip(p, x, strict=True)]) for x in (q, r))
         if are_parallel(self._now(h), self._now(f)):
             raise Fault(node, f"p, q and r of {owner} lie on one line or coincide; they must span a plane")
         return axes_of(h, f), self._array(p)
 
-    def _literal(self, node: Node, owner: str) -> Points:
+    def _literal(self, node: Node, owner: str) -> Array:
         columns = self._vectors(node, "three axes f, g, h")
         rotation = np.stack([self._array(c) for c in columns], axis=1)
         off, left = rotation_faults(np.array([self._now(list(rotation.reshape(-1)))]).reshape(1, 3, 3))
@@ -148,7 +148,7 @@ class Places:
             raise Fault(node, f"the axes of {owner} {how}; they must be right-handed orthogonal unit vectors")
         return rotation
 
-    def _directions(self, a: Attributes) -> Points:
+    def _directions(self, a: Attributes) -> Array:
         h, f = a.get("h"), a.get("f")
         if h is None and f is None:
             return np.eye(3)
@@ -179,10 +179,10 @@ class Places:
     def _now(self, entries: list[Numeric]) -> list[float]:
         return now_of(entries, self.scope.values)
 
-    def _array(self, entries: list[Any]) -> Points:
+    def _array(self, entries: list[Any]) -> Array:
         return np.array(entries, dtype=object if is_bound(entries) else np.float64)
 
-    def _check_same(self, p: Points, first: Points, node: Node, owner: str) -> None:
+    def _check_same(self, p: Array, first: Array, node: Node, owner: str) -> None:
         a, b = self._now(list(p)), self._now(list(first))
         if any(abs(x - y) > _SAME * max(map(abs, (*a, *b))) for x, y in zip(a, b, strict=True)):
             text = f"the origin of {owner} is ({_listed(a)}), but its p is ({_listed(b)}); make them the same"
@@ -271,7 +271,7 @@ class Places:
         self._coloured(a, body.number)
         return Frame(body, np.eye(3), np.zeros(3), None)
 
-    def _weights(self, a: Attributes, r: Points, p: Points) -> tuple[Numeric, Any, Any]:
+    def _weights(self, a: Attributes, r: Array, p: Array) -> tuple[Numeric, Any, Any]:
         """Mass, centre of mass in the body's frame, and inertia."""
         mass: Numeric = 0.0
         weight, centre, com = a.get("mass"), a.get("center of gravity"), a.get("com")
@@ -314,7 +314,7 @@ class Places:
             r, p = owner.rotation @ r, owner.origin + owner.rotation @ p
         return self._framed(name, owner.body, r, p)
 
-    def _framed(self, name: str | None, body: Body, r: Points, p: Points) -> Frame:
+    def _framed(self, name: str | None, body: Body, r: Array, p: Array) -> Frame:
         """A frame, its axes exactly as they are."""
         return Frame(body, r, p, None) if name is None else self.b.frame(body, r, p, name, exact=True)
 

@@ -24,13 +24,13 @@ from linkwright.formats.mks.syntax import (
     did_you_mean,
     either,
 )
-from linkwright.formats.mks.values import Numeric, Scope, Value
+from linkwright.formats.mks.values import Scope, Value
 from linkwright.model.builder_parts import Frame, Joint
 from linkwright.model.description import LOSSES
 from linkwright.model.elements import PointConstraint, is_bound
 from linkwright.model.expression import Call, Expression, Number
 from linkwright.model.joint_kinds import KINDS
-from linkwright.model.quantities import COORDINATES, POSITIONS, joint_index
+from linkwright.model.quantities import COORDINATES, POSITIONS, Numeric, joint_index
 from linkwright.model.topology import circle
 
 DEGREE = math.pi / 180.0

@@ -10,6 +10,7 @@ from warnings import warn
 import numpy as np
 
 from linkwright.base.arguments import numbered_name
+from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.mks.bodies_and_frames import turn_as_drawn
 from linkwright.formats.mks.joints_and_drivers import LIMITS
@@ -23,7 +24,6 @@ from linkwright.model.model_checks import impossible_inertias, listed
 from linkwright.model.quantities import COORDINATES
 from linkwright.model.system import LABELS, System
 
-Array = Any
 _EYE, _ZERO = np.eye(3).tobytes(), np.zeros(3).tobytes()
 _WIDTH = 110
 _ALWAYS = ("start", "end", "interval", "lu_tolerance")  # settings that are written also where they are the usual ones
@@ -322,7 +322,7 @@ def _filled(opening: str, parts: list[str]) -> str:
     return "\n".join([*lines, line + ");"])
 
 
-def _vector(values: Array) -> str:
+def _vector(values: Floats) -> str:
     return f"({', '.join(number_text(float(x)) for x in values)})"
 
 

@@ -29,6 +29,7 @@ from linkwright.formats.mks.syntax import (
 )
 from linkwright.model.description import colour_text
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, tabulated
+from linkwright.model.quantities import Numeric
 
 COLOURS = {
     "black": "#000000",
@@ -77,7 +78,6 @@ def colour_of(node: Node, scope: Scope) -> str:
     return COLOURS[text]
 
 
-Numeric = float | Expression
 #: What makes an expression of a coordinate or a distance in a law.
 Measure = Callable[[Node], Expression]
 UNITS = {"deg": math.pi / 180.0, "degree": math.pi / 180.0, "degrees": math.pi / 180.0, "°": math.pi / 180.0}

@@ -18,10 +18,14 @@ from linkwright.model.elements import AppliedWrench, Element, JointForce, PointF
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number, replaced
 from linkwright.model.quantities import (
     COORDINATES,
+    DD,
     POSITIONS,
     RATES,
     VELOCITIES,
+    D,
+    Q,
     Quantity,
+    V,
     quantities,
     rate_names,
     recognised,
@@ -136,13 +140,13 @@ def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
         names = COORDINATES.get(kind.name) or RATES.get(kind.name, ())
         where = name_text(force.joint) + (f".{_number(names[force.index], force.index)}" if kind.nv > 1 else "")
         coordinate = Quantity("joint", (force.joint,), force.index)
-        pair = (Name("q"), Name("v"))
+        pair = (Q, V)
         spelled: dict[Expression, Expression] = {pair[1]: Spelled(quantity_text(d, replace(coordinate, rate=True)))}
         if kind.paired:
             spelled[pair[0]] = Spelled(quantity_text(d, coordinate))
         head, at = "TORQUE" if turns(kind.name, force.index) else "FORCE", [f"joint = {where}"]
     else:
-        pair = (Name("d"), Name("dd"))
+        pair = (D, DD)
         ends = (force.first, force.second)
         spelled = {
             x: Spelled(quantity_text(d, Quantity("distance", ends, 0, rate)))
