@@ -26,11 +26,7 @@ from linkwright.tape.scalar import CONSTANT, INPUT, Scalar, is_recorded
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Hold the garbage collector off.
-
-    A recording, and the reading of a large model, make millions of small pieces that all stay: walking them costs as
-    much as making them.
-    """
+    """Hold the garbage collector off: all that recording or reading makes stays, and walking it costs as much."""
     was_on = gc.isenabled()
     gc.disable()
     try:
