@@ -5,6 +5,7 @@ Imports for the type checker alone are not counted.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -151,3 +152,25 @@ def test_files_that_the_page_on_the_architecture_names_exist() -> None:
     paths |= {file.relative_to(ROOT).as_posix() for file in (ROOT / "benchmarks").glob("*.py")}
     named = set(re.findall(r"`([\w/]+\.py)`", page))
     assert not {name for name in named if not any(path.endswith("/" + name) or path == name for path in paths)}
+
+
+def test_an_import_inside_a_function_names_the_weight_that_it_saves() -> None:
+    # `# weight: ...` on the first of imports that stand together, or on the line above them.
+    silent = []
+    for file in FILES:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        last = named = 0
+        for found in sorted(
+            (x for x in imports(file) if x.late and x.module.startswith("linkwright")), key=lambda x: x.line
+        ):
+            near = lines[max(0, found.line - 2) : found.line]
+            named = found.line if any("# weight" in line for line in near) else named if last == found.line - 1 else 0
+            last = found.line
+            if not named:
+                silent.append(f"{file.relative_to(PACKAGE)}:{found.line} {found.module}")
+    assert not silent, "\n".join(silent)
+
+
+def test_the_name_of_a_file_says_which() -> None:
+    names = Counter(file.name for file in FILES if file.name != "__init__.py")
+    assert not {name: count for name, count in names.items() if count > 1}
