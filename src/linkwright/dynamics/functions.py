@@ -114,7 +114,7 @@ class Recorder:
 class Function:
     """A row of the table.
 
-    `record` records it from a `dynamics.context.Context`, laid out or rolled alike.
+    `record` records it from a `dynamics.recording_context.Context`, laid out or rolled alike.
     """
 
     sentence: str  # what it gives, for a person

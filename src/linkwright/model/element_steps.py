@@ -1,8 +1,8 @@
 """Force elements and the quantities that laws name: the step of each, written once.
 
 A step is a function of frames on moving bodies and of `evaluate`, which gives the values of an element's laws. It does
-not know whether it is run once an element with constants folded (`recursions.elements`) or recorded once for all
-elements of one structure and run in a loop (`constraints.laws`).
+not know whether it is run once an element with constants folded (`dynamics.recording_context`) or recorded once for all
+elements of one structure and run in a loop (`constraints.rolled_elements`).
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _less(a: Sum, b: Sum) -> Sum:
 
 
 def _step(x: Sum, x0: Sum, y0: Sum, x1: Sum, y1: Sum) -> Sum:
-    """`step` by its parts, as `mechanism.expression` has it."""
+    """`step` by its parts, as `model.expression` has it."""
     s = _call("min", _call("max", _over(_less(x, x0), _less(x1, x0)), ZERO), ONE)
     return added(y0, product(product(_less(y1, y0), product(s, s)), _less(number(3), product(number(2), s))))
 
