@@ -136,7 +136,7 @@ _LEAST, _MOST = (SETTINGS.index(f"{word} {GROUPS[0]}") for word in ("least", "mo
 ROUNDS, CLOSED = 10, 1e-8
 REJECTED, ACCEPTED, ENDED, UNDERFLOW, STALLED = 0.0, 1.0, 2.0, 3.0, 4.0
 #: The steps of a closed mechanism stall where a rejection leaves less than this part of the usual step: it may be
-#: beside a singular position (`simulation.slopes`). The usual step is the longest of late; each step leaves so much of it.
+#: beside a singular position. The usual step is the longest of late; each step leaves so much of it.
 SHRUNK, LATELY = 0.03, 0.9
 SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
 STRETCH = 1.01  # a step that would leave less than a hundredth of itself to the end goes there
