@@ -189,7 +189,11 @@ _threads: int | None = None
 
 
 def threads() -> int:
-    """How many threads large batches use at most: as `set_threads` or LINKWRIGHT_THREADS say, else one a core."""
+    """How many threads large batches use at most: as `set_threads` or LINKWRIGHT_THREADS say, else one a core.
+
+    >>> lw.threads() >= 1
+    True
+    """
     if _threads is not None:
         return _threads
     named = os.environ.get("LINKWRIGHT_THREADS", "")
@@ -199,14 +203,14 @@ def threads() -> int:
 
 
 def set_threads(n: int | None) -> None:
-    """Use at most n threads (a whole number from 1 on) for large batches; None goes back to the default of `threads`.
-
-    Example:
-        >>> lw.set_threads(2)
-        >>> lw.threads()
-        2
+    """Use at most `n` threads (a whole number from 1 on) for large batches; None goes back to the default of `threads`.
 
     Raises `ModelError` for anything else.
+
+    >>> lw.set_threads(2)
+    >>> lw.threads()
+    2
+    >>> lw.set_threads(None)
     """
     global _threads
     _threads = None if n is None else whole_number("the number of threads", n, 1)

@@ -18,12 +18,20 @@ from linkwright.model.description import sealed
 class Status:
     """How a run ended: true when it finished; otherwise why, where, and what to try.
 
-    `reason` is a short word for programs: "finished"; of an analysis "dead centre", "lock-up", "out of reach", "jump",
-    "no value"; of a simulation "event", "no value", "step underflow", "constraint cannot be met", "interrupted",
-    "law failed", "disk full", "checkpoint failed", "out of memory";
-    `message` the sentence for people, `time` the last time reached, `element` the driver or joint that it is about,
-    `residual` the constraint residual there, `notes` what else was seen on the way (singular positions passed),
-    `advice` what to change.
+    - `ok`: whether it finished.
+    - `message`: the sentence for people; "" by default.
+    - `reason`: a short word for programs: "finished" (the default); of an analysis "dead centre", "lock-up",
+      "out of reach", "jump", "no value"; of a simulation "event", "no value", "step underflow",
+      "constraint cannot be met", "interrupted", "law failed", "disk full", "checkpoint failed", "out of memory".
+    - `time` (s): the last time reached; None by default.
+    - `element`: the driver or joint that it is about; None by default.
+    - `residual`: the constraint residual there; 0 by default.
+    - `notes`: what else was seen on the way (singular positions passed); none by default.
+    - `advice`: what to change; "" by default.
+
+    >>> import linkwright as lw
+    >>> print(lw.Status(False, reason="dead centre", time=0.5, element="crank", advice="start at another angle"))
+    stopped at t = 0.5 s: dead centre at 'crank'. Start at another angle.
     """
 
     ok: bool
@@ -53,7 +61,16 @@ class Status:
 
 @dataclass(frozen=True)
 class Counters:
-    """The work that a run took."""
+    """The work that a run took: whole numbers, 0 by default.
+
+    - `newton_iterations`, `tape_evaluations`, `linear_solves`: of all points and steps.
+    - `substeps`: between the points of a kinematic analysis. `points`: the time points.
+    - `steps`, `rejected`: steps of a simulation that were taken, and those that were tried again with a shorter length.
+
+    >>> import linkwright as lw
+    >>> print(lw.simulate(lw.chain(1), 0.1, q0=[0.5], method="rk4", dt=0.01).counters)
+    11 points, 10 steps, 41 evaluations
+    """
 
     newton_iterations: int = 0
     tape_evaluations: int = 0

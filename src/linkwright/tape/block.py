@@ -1,7 +1,6 @@
 """A straight block: single-assignment operations as plain arrays; the graph under construction, and element-wise
-functions on recorded scalars.
-
-Two scalars are compared by <, two arrays by `less`: for arrays of objects NumPy turns the answers into truths.
+functions on recorded scalars. Two scalars are compared by <, two arrays by `less`: for arrays of objects NumPy turns
+the answers into truths.
 """
 
 from __future__ import annotations
@@ -146,7 +145,8 @@ def _elementwise(
         return plain(*values)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc}, element by element, over floats or recorded scalars."
+    example = f">>> y = {name}({', '.join(['1.0', '2.0', '3.0'][:arguments])})"
+    function.__doc__ = f"{doc}, element by element; `values` are floats, arrays or recorded scalars.\n\n{example}"
     return function
 
 
@@ -183,12 +183,18 @@ equal = _elementwise(_method("equals", np.equal), np.equal, "equal", 2, "Whether
 
 
 def greater(a: Any, b: Any) -> Any:
-    """1 where a > b, else 0."""
+    """1 where `a` > `b`, else 0, element by element, over floats or recorded scalars.
+
+    >>> y = lw.greater([1.0, 2.0], 1.5)
+    """
     return less(b, a)
 
 
 def greater_equal(a: Any, b: Any) -> Any:
-    """1 where a ≥ b, else 0."""
+    """1 where `a` ≥ `b`, else 0, element by element, over floats or recorded scalars.
+
+    >>> y = lw.greater_equal([1.0, 2.0], 1.5)
+    """
     return less_equal(b, a)
 
 
@@ -202,9 +208,8 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Values are numbered: first the constants, then the inputs, then one per operation.
-
-    `args[k]` holds the value numbers of operation k's operands (of a table: operand, table number).
+    """Values are numbered: first the constants, then the inputs, then one per operation. `args[k]` holds the value
+    numbers of operation k's operands (of a table: operand, table number).
     """
 
     constants: Floats
@@ -264,9 +269,8 @@ class Block:
         return list(zip(self.op.tolist(), *self.args.T.tolist(), strict=True))
 
     def evaluate(self, inputs: Sequence[Any], dtype: type[np.floating[Any]] | None = None) -> list[Any]:
-        """The outputs for inputs that are numbers or arrays of one shape (for recorded scalars: `replay`).
-
-        With a `dtype`, constants and results of operations are rounded to it, as in code that has no other.
+        """The outputs for inputs that are numbers or arrays of one shape (for recorded scalars: `replay`). With a
+        `dtype`, constants and results of operations are rounded to it, as in code that has no other.
         """
         constants = self.constants.tolist() if dtype is None else list(self.constants.astype(dtype))
         values: list[Any] = [*constants, *inputs]
@@ -405,10 +409,8 @@ class _Longer:
 
 
 def spoiled_together(block: Block, groups: Sequence[Sequence[int]]) -> Block:
-    """The same block, but where an output is NaN for one of these groups of inputs, all outputs are.
-
-    An output may not depend on Euler parameters that others depend on (a moment of gravity about an axis through the
-    mass centre): where these have no length, an answer is NaN as a whole. y − y is 0 for finite y.
+    """The same block, but where an output is NaN for one of these groups of inputs, all outputs are: also one that does
+    not depend on the Euler parameters, without length, that make others NaN. y − y is 0 for finite y.
     """
     first, base = block.first_input, block.first_operation
     outputs = block.outputs.tolist()
@@ -429,10 +431,8 @@ def spoiled_together(block: Block, groups: Sequence[Sequence[int]]) -> Block:
 
 
 def with_every_input(block: Block) -> Block:
-    """The same block, but an input that it does not use spoils its outputs where it is NaN or infinite.
-
-    A mechanism's answer may not depend on a coordinate (a turn about a vertical axis, say); a NaN there is still
-    a NaN that somebody passed. x − x is 0 for finite x; it is added to every output that is computed.
+    """The same block, but an input that it does not use (a turn about a vertical axis) spoils its outputs where
+    somebody passes NaN or infinity. x − x is 0 for finite x; it is added to every output that is computed.
     """
     first, base = block.first_input, block.first_operation
     outputs = block.outputs.tolist()

@@ -19,14 +19,27 @@ from linkwright.errors import KernelError
 
 @dataclass(frozen=True)
 class Table:
-    """Σ c[k]·(x − breaks[i])^k, k = 0..3, on [breaks[i], breaks[i+1]); the end pieces go on outside."""
+    """A piecewise cubic: Σ c[k]·(x − breaks[i])^k, k = 0..3, on [breaks[i], breaks[i+1]); the end pieces go on outside.
+
+    - `breaks`: n + 1 numbers that increase.
+    - `coefficients`: n times c[0], …, c[3].
+
+    Call it with a number, an array or recorded scalars.
+
+    >>> table = lw.Table.spline([0.0, 1.0, 2.0], [0.0, 1.0, 0.0])
+    >>> float(table(1.0)), float(table.derivative()(1.0)), len(table.points())
+    (1.0, 0.0, 3)
+    """
 
     breaks: tuple[float, ...]
     coefficients: tuple[tuple[float, float, float, float], ...]
 
     @classmethod
     def spline(cls, x: Sequence[float], y: Sequence[float]) -> Table:
-        """The natural cubic spline through the points (x, y); a straight line through two points."""
+        """The natural cubic spline through points; a straight line through two points.
+
+        `x` (n,) increases, `y` (n,) are the values there. Raises ValueError for other numbers.
+        """
         xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         if xs.ndim != 1 or xs.shape != ys.shape or len(xs) < 2:
             raise ValueError("a table needs at least two points, as many x as y")

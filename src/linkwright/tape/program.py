@@ -63,7 +63,21 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What a recording leaves: see the module's text. Call it with arrays of any leading batch shape."""
+    """What a recording leaves: see the module's text. Call it with arrays of any leading batch shape.
+
+    `lw.record` and `Mechanism.program` make one. `name` stands in messages and exported text; `buffers`, `blocks`,
+    `columns` and `statements` are its parts; `single`: whether a call gives one array or a tuple.
+
+    >>> program = lw.record(lambda x: x @ x, 2, name="square")
+    >>> program.count(), program.with_role("input", "output"), program.to_sympy()
+    ({'add': 1, 'mul': 2}, [0, 1], ([[x0, x1]], [x0**2 + x1**2]))
+    >>> "square_batch" in program.to_c(), "__global__" in program.to_cuda()
+    (True, True)
+    >>> rolled = lw.chain(3).program("mass_matrix", form="rolled")
+    >>> each, walk = rolled.statements[0], rolled.statements[-1]
+    >>> rolled.cases_met(each), rolled.kinds(walk), rolled.walked(walk), list(rolled.walks(walk))
+    ([1, 2], [0, 1, 1], [1, 2, 0, 0, 2, 1], [(0, []), (1, [0]), (2, [1, 0])])
+    """
 
     name: str
     buffers: tuple[Buffer, ...]
@@ -74,7 +88,7 @@ class Program:
     kernel: Compiled | None = field(default=None, init=False, repr=False)  # set by the back-ends, once
 
     def with_role(self, *roles: Role) -> list[int]:
-        """The numbers of the buffers of these roles, role by role."""
+        """The numbers of the buffers of these `roles`, "input", "output", "temporary" or "data", role by role."""
         return [k for role in roles for k, buffer in enumerate(self.buffers) if buffer.role == role]
 
     @cached_property
@@ -117,10 +131,13 @@ class Program:
         return frozenset(k for k in self.with_role("input") if k in buffers)
 
     def with_data(self, name: str, numbers: NDArray[np.float64]) -> Program:
-        """The program with these numbers as the data of this name, in place of an input or of other data.
+        """The program with `numbers` as the data of this `name`, in place of an input or of other data.
 
         Machine code does not depend on data: programs that differ in them alone share it. A program without an input
         or data of this name stays as it is.
+
+        >>> float(lw.record(lambda x, k: k * x, (), ()).with_data("k", np.array(3.0))(2.0))
+        6.0
         """
 
         def held(b: Buffer) -> Buffer:
@@ -143,20 +160,20 @@ class Program:
         return _Counter(self).of(self.statements)
 
     def cases_met(self, statement: Each) -> list[int]:
-        """How many items each case runs for."""
+        """How many items each case of the `Each` `statement` runs for."""
         if statement.dispatch is None:
             return [statement.items]
         column = self.columns[statement.dispatch]
         return np.bincount(column, minlength=len(statement.cases)).tolist()  # type: ignore[no-any-return]
 
     def kinds(self, statement: Walk) -> list[int]:
-        """The dispatch column of a walk."""
+        """The dispatch column of the `Walk` `statement`."""
         if statement.dispatch is None:
             return [0] * statement.items
         return self.columns[statement.dispatch].tolist()  # type: ignore[no-any-return]
 
     def walked(self, statement: Walk) -> list[int]:
-        """How many times each case of a walk runs, those of `start` first: O(items), whatever the depth."""
+        """How many times each case of the `Walk` `statement` runs, those of `start` first: O(items), at any depth."""
         kinds, parent, n = self.kinds(statement), self.columns[statement.parent].tolist(), len(statement.start)
         above: dict[int, NDArray[np.int64]] = {-1: np.zeros(n, np.int64)}  # ancestors of each kind
         met = np.zeros((1 + n, n), np.int64)
@@ -173,7 +190,7 @@ class Program:
         return met.reshape(-1).tolist()
 
     def walks(self, statement: Walk) -> Iterator[tuple[int, list[int]]]:
-        """Every item of a walk, in its order, with its ancestors, nearest first."""
+        """Every item of the `Walk` `statement`, in its order, with its ancestors, nearest first."""
         parent = self.columns[statement.parent].tolist()
         items = range(statement.items)
         for i in reversed(items) if statement.order == "inward" else items:
@@ -187,40 +204,43 @@ class Program:
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         """Evaluate the program.
 
-        Arguments:
-            arrays: one an input, (..., *shape), with leading axes that broadcast; float64, or what converts to it.
-                Arrays of PyTorch, JAX and CuPy are answered in kind. With recorded scalars, as inside another
-                recording, the program becomes a part of that recording.
-            out: the array, or a list of arrays, that takes the results; by default new arrays.
+        - `arrays`: one an input, (..., *shape), with leading axes that broadcast; float64, or what converts to it.
+          Arrays of PyTorch, JAX and CuPy are answered in kind. With recorded scalars, as inside another recording, the
+          program becomes a part of that recording.
+        - `out`: the array, or a list of arrays, that takes the results; by default new arrays.
 
         Returns one array (..., *shape of the output) or a tuple of them, as the recorded function did. Raises
         `ShapeError` and `DtypeError`, which name the input.
 
-        Example:
-            >>> lw.record(lambda x: x @ x, 2)([[3.0, 4.0], [1.0, 0.0]])
-            array([25.,  1.])
+        >>> lw.record(lambda x: x @ x, 2)([[3.0, 4.0], [1.0, 0.0]])
+        array([25.,  1.])
         """
         if has_scalars(*arrays):
             return self._inlined(arrays)
         return (self.kernel or backends().compiled(self))(*arrays, out=out)
 
     def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
-        """A function without arguments that computes one state from these arrays into those, again and again.
+        """A function without arguments that computes one state from `inputs` into `outputs`, again and again.
 
-        Arguments: an array for each input and each output, of its shape for one state, contiguous and float64. The
-        function holds the arrays: change their numbers in place. Raises `ShapeError` and `DtypeError` for other arrays.
+        There is an array for each, of its shape for one state, contiguous and float64. The function holds the arrays:
+        change their numbers in place. Raises `ShapeError` and `DtypeError` for other arrays.
+
+        >>> x, y = np.array([3.0, 4.0]), np.zeros(())
+        >>> lw.record(lambda x: x @ x, 2).bound([x], [y])()
         """
         return backends().compiled(self).bound(inputs, outputs)
 
     def marched(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> Callable[[int, int], None]:
         """A function (begin, number) that computes states one after another, each from what the ones before left.
 
-        Arguments:
-            inputs: an array for each, (count, *shape), or (*shape) for one that is the same for all states.
-            outputs: an array for each, (count, *shape); they may lie where inputs of later states do.
-            count: how many states the arrays hold.
+        - `inputs`: an array for each, (count, *shape), or (*shape) for one that is the same for all states.
+        - `outputs`: an array for each, (count, *shape); they may lie where inputs of later states do.
+        - `count`: how many states the arrays hold.
 
         All arrays are contiguous and float64. Raises `ShapeError` and `DtypeError` for others.
+
+        >>> x = np.array([2.0, 0.0, 0.0])
+        >>> lw.record(lambda x: x * x, ()).marched([x[:2]], [x[1:]], 2)(0, 2)  # x is 2, 4, 16
         """
         return backends().compiled(self).marched(inputs, outputs, count)
 
@@ -260,10 +280,9 @@ class Program:
     def forward(self) -> Program:
         """The program (inputs, their tangents "d_…") → (outputs, their tangents "d_…"): one direction a call.
 
-        Example:
-            >>> y, dy = lw.record(lambda x: x * x, ()).forward()(3.0, 1.0)
-            >>> float(dy)
-            6.0
+        >>> y, dy = lw.record(lambda x: x * x, ()).forward()(3.0, 1.0)
+        >>> float(dy)
+        6.0
         """
         from linkwright.tape.derivative import forward
 
@@ -274,39 +293,35 @@ class Program:
 
         Raises `RecordingError` for loops, and where a number is written again after it was read.
 
-        Example:
-            >>> y, gradient = lw.record(lambda x: x @ x, 2).reverse()([3.0, 4.0], 1.0)
-            >>> gradient
-            array([6., 8.])
+        >>> lw.record(lambda x: x @ x, 2).reverse()([3.0, 4.0], 1.0)[1]
+        array([6., 8.])
         """
         from linkwright.tape.derivative import reverse
 
         return reverse(self)
 
     def jacobian(self, output: int = 0, wrt: int = 0) -> Any:
-        """∂output/∂input, given by their numbers (0 by default), as a `SparseMatrix` of exact derivatives.
+        """∂output/∂input, by their numbers `output` and `wrt` (0 by default), as a `SparseMatrix` of exact derivatives.
 
         Call it with the program's inputs for the dense matrix (..., m, n); `.values` gives the entries alone, which
         stand at `.rows` and `.cols`. Raises `RecordingError` for an output or input that is not there.
 
-        Example:
-            >>> lw.record(lambda x: x * x, 2).jacobian()([1.0, 2.0])
-            array([[2., 0.],
-                   [0., 4.]])
+        >>> lw.record(lambda x: x * x, 2).jacobian()([1.0, 2.0])
+        array([[2., 0.],
+               [0., 4.]])
         """
         from linkwright.tape.derivative import jacobian
 
         return jacobian(self, output, wrt)
 
     def hessian(self, output: int = 0, wrt: int = 0) -> Any:
-        """∂²output/∂input² of an output of one number, as a `SparseMatrix`: see `jacobian`.
+        """∂²output/∂input² of an output of one number, as a `SparseMatrix`: `output` and `wrt` as for `jacobian`.
 
         Raises `RecordingError` for an output of several numbers.
 
-        Example:
-            >>> lw.record(lambda x: x[0] * x[1], 2).hessian()([1.0, 2.0])
-            array([[0., 1.],
-                   [1., 0.]])
+        >>> lw.record(lambda x: x[0] * x[1], 2).hessian()([1.0, 2.0])
+        array([[0., 1.],
+               [1., 0.]])
         """
         from linkwright.tape.derivative import hessian
 
@@ -316,14 +331,13 @@ class Program:
     def to_c(self, *, name: str | None = None, precision: str = "float64") -> str:
         """The text of one self-contained C99 file.
 
-        Arguments:
-            name: of its functions; by default the program's.
-            precision: "float64" (the default) or "float32"; a `KernelError` for another.
+        `name` is that of its functions; by default the program's. `precision` is "float64" (the default) or "float32";
+        a `KernelError` for another.
         """
         return backends().c_text(self, name, precision)
 
     def to_cuda(self, *, name: str | None = None, precision: str = "float64") -> str:
-        """The text of one self-contained CUDA file, a kernel with a thread a state; arguments as of `to_c`."""
+        """The text of one self-contained CUDA file, a kernel with a thread a state; arguments as in `to_c`."""
         return backends().cuda_text(self, name, precision)
 
     def to_sympy(self) -> Any:
@@ -334,15 +348,26 @@ class Program:
         return backends().to_sympy(self)
 
     def to_casadi(self) -> Any:
-        """A CasADi function of the same inputs and outputs."""
+        """A CasADi function of the same inputs and outputs.
+
+        >>> function = lw.record(np.sin, 3).to_casadi()
+        """
         return backends().to_casadi(self)
 
     def to_jax(self) -> Any:
-        """A function of JAX arrays, to be jitted, mapped and differentiated there."""
+        """A function of JAX arrays, to be jitted, mapped and differentiated there. Raises `KernelError` without JAX.
+
+        >>> function = lw.record(np.sin, 3).to_jax()  # doctest: +SKIP
+        """
         return backends().to_jax(self)
 
     def save(self, path: Any) -> None:
-        """Write to the file `path`, whole or not at all; `lw.load_program` reads it. Raises `LinkwrightError`."""
+        """Write to the file `path`, whole or not at all; `lw.load_program` reads it. Raises `LinkwrightError`.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     lw.record(np.sin, 3).save(f"{folder}/sines")
+        """
         from linkwright.tape.program_files import save
 
         save(self, path)

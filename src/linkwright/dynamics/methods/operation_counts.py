@@ -50,9 +50,16 @@ GIVEN: dict[str, Shape] = {
 
 
 def operation_counts(n: int, method: str) -> tuple[int, int]:
-    """Multiplications and additions of forward dynamics for a chain of n links, not specialised to its joints.
+    """Multiplications and additions of forward dynamics for a chain of `n` links, not specialised to its joints.
 
-    A division or a square root counts as a multiplication, a subtraction or change of sign as an addition.
+    - `n`: the number of links, from 1 on.
+    - `method`: one of `Mechanism.forward_dynamics`.
+
+    Returns both numbers. A division or a square root counts as a multiplication, a subtraction or change of sign as an
+    addition. Raises `NameNotFound` for another method.
+
+    >>> lw.operation_counts(6, "articulated-body")
+    (3434, 3021)
     """
     return grouped(generic_forward_dynamics(n, method).count())
 

@@ -42,6 +42,11 @@ def gpu() -> str:
     """The GPUs that arrays can be computed on, in words, with the free memory (GiB) of the current one.
 
     Raises `KernelError` without CuPy or without a GPU that CuPy can use; the message says what to do.
+
+    >>> try:
+    ...     device = lw.gpu()
+    ... except lw.errors.KernelError as error:
+    ...     device = f"none: {error}"
     """
     cp = cupy()
     try:
