@@ -140,7 +140,7 @@ class HasSystem:
 def control_package() -> Any:
     """python-control, or an error with the command that installs it."""
     try:
-        import control
+        import control  # weight: python-control
     except ImportError:
         text = 'linear systems as StateSpace need python-control: pip install "linkwright[control]"'
         raise ModelError(text) from None

@@ -49,19 +49,33 @@ class Reduced(HasSystem):
         return f"Reduced: {self.order} of {full} states{unstable}{cost}"
 
 
-def hankel_singular_values(given: Any) -> Floats:
-    """The Hankel singular values of the stable part, falling: what each state of a balanced form contributes."""
-    stable = to_continuous(split(system(given))[0])
+def hankel_singular_values(model: Any) -> Floats:
+    """The Hankel singular values (n) of the stable part of a `model`, falling: what a balanced state contributes.
+
+    >>> import linkwright as lw
+    >>> lw.control.hankel_singular_values(([3.0], [1.0, 2.0])).round(9).tolist()
+    [0.75]
+
+    Raises `ModelError` and `ShapeError` where `lw.control.system` does.
+    """
+    stable = to_continuous(split(system(model))[0])
     return _balancing(stable, stable, stable.order)[0]
 
 
 def reduce(K: Any, order: int | None = None, *, keep_norm: float = 0.05, loop: Any = None) -> Reduced:
-    """K by balanced truncation, its unstable poles kept apart and all of them kept; with a design for a loop, balanced
-    as that loop sees it too (Enns' weighting), whichever of the two costs less.
+    """`K` by balanced truncation, as a `Reduced`; its unstable poles are kept apart and all of them kept.
 
-    loop: a design (of `mixed_sensitivity` or `hinf`), or a function from a controller's `System` to the closed loop's.
-    With it the order is the smallest whose closed loop is stable and costs at most keep_norm more than with K itself;
-    a chosen order is measured all the same. Without it an order must be given.
+    - `order`: the number of states that stay. None takes the smallest order whose closed loop is stable and costs at
+      most `keep_norm` (0.05) more than with K itself.
+    - `loop`: a design (of `mixed_sensitivity` or `hinf`), or a function from a controller's `System` to the closed
+      loop's. With it a chosen order is measured all the same; without it an order must be given. With a design K is
+      balanced as that loop sees it too (Enns' weighting), whichever of the two costs less.
+
+    >>> import linkwright as lw
+    >>> lw.control.reduce(([1.0, 3.01], [1.0, 4.0, 3.0]), 1).order
+    1
+
+    Raises `ModelError` for an order that K cannot have, `DesignError` where the loop is not stable with that order.
     """
     full = system(K, "K")
     if order is None and loop is None:

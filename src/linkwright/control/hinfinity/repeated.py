@@ -33,9 +33,18 @@ Experiment = Callable[[TwoDof | None], Record]
 class Weighting:
     """How W_T and W_S come from a round's spectra.
 
-    W_T lies above the multiplicative error of the model where the record is coherent, and above `floor` everywhere;
-    beyond `trusted` (Hz) nothing is believed: it rises as ω/(2π·trusted). W_S has the gain 1 up to `bandwidth` (Hz) and
-    falls beyond. `order` is that of W_T.
+    - `bandwidth` (Hz): W_S has the gain 1 up to it and falls beyond; 50.0.
+    - `floor`: W_T lies above it everywhere; 0.2.
+    - `trusted` (Hz): beyond it nothing is believed, and W_T rises as ω/(2π·trusted); 16.0.
+    - `coherence`: W_T lies above the multiplicative error of the model where the record is that coherent; 0.8.
+    - `safety`: a factor of that error; 1.0.
+    - `order`: that of W_T; 2.
+
+    >>> import linkwright as lw
+    >>> lw.control.Weighting(bandwidth=30.0).floor
+    0.2
+
+    Numbers that cannot be used raise `ModelError` when a weight is made.
     """
 
     bandwidth: float = 50.0
@@ -66,7 +75,16 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Round:
-    """One round: what was recorded and identified, the design for it, and the compensator that it gave."""
+    """One round: what was recorded and identified, the design for it, and the compensator that it gave.
+
+    - `number`: from 1 on. `record`, `model`, `measured`: the experiment, the model of it, the response without a model.
+    - `W_T`, `W_S`, `design`: the weights, and the design with them. `K`: its controller after reduction, with `order`
+      of `full_order` states.
+    - `compensator`: the `TwoDof`, for wanted response number `which`.
+    - `notes`: warnings. `score`: of the compensator, by `RoundSettings.judge`; None where nothing judges.
+
+    `Repeated.rounds` has them.
+    """
 
     number: int
     record: Record
@@ -98,7 +116,11 @@ class Round:
 
 @dataclass(frozen=True)
 class Repeated:
-    """The rounds of a repeated design; the result is the compensator of the best: the last, or the best judged."""
+    """The rounds of a repeated design, as `repeated_design` gives them.
+
+    `rounds` are `Round`s; `best` is the last, or the best judged, and `compensator` that round's. `ended` says why the
+    repetition ended, `refused` what a last round without a compensator lacked.
+    """
 
     rounds: tuple[Round, ...]
     ended: str

@@ -38,14 +38,24 @@ class Norm:
         return f"Norm: {self.upper:.6g}{between} at {self.frequency / (2 * np.pi):.4g} Hz"
 
 
-def hinf_norm(given: Any, *, tolerance: float = 1e-8, grid: int = 0) -> Norm:
-    """The H∞ norm of a continuous or sampled system, with both bounds; infinite where it is unstable.
+def hinf_norm(model: Any, *, tolerance: float = 1e-8, grid: int = 0) -> Norm:
+    """The H∞ norm of a continuous or sampled system, as a `Norm` with both bounds; infinite where it is unstable.
 
     Bruinsma and Steinbuch's iteration (1990): a lower bound is raised to the middles of the intervals where a singular
     value exceeds it, found as the imaginary eigenvalues of a Hamiltonian matrix, until there are none. A sampled
-    system goes through z = (1+s)/(1−s), which keeps the norm. grid adds a lower bound of so many frequencies.
+    system goes through z = (1+s)/(1−s), which keeps the norm.
+
+    - `model`: a `System`, or what `lw.control.system` takes.
+    - `tolerance`: the relative distance of the two bounds, 1e-8, where rounding allows it.
+    - `grid`: adds a lower bound of so many frequencies; 0.
+
+    >>> import linkwright as lw
+    >>> round(float(lw.control.hinf_norm(([2.0], [1.0, 1.0]))), 6)
+    2.0
+
+    Raises `ModelError` and `ShapeError` where `system` does, and `ModelError` for a sampled pole at z = −1.
     """
-    S = system(given)
+    S = system(model)
     if not S.stable():
         return Norm(np.inf, np.inf, _worst_pole(S))
     C = balanced(to_continuous(S))
@@ -214,9 +224,17 @@ class Margins:
 
 
 def margins(G: Any, K: Any, *, filter: Any = None, W_T: Any = None) -> Margins:
-    """The margins of the loop u = −K F G u; G and K continuous or sampled with one period.
+    """The margins of the loop u = −K F G u, as a `Margins`; G and K continuous or sampled with one period.
 
-    W_T weighs the multiplicative error at the plant's input.
+    - `G`, `K`: plant and controller, as `lw.control.system` takes them. `filter`: F, the identity unless given.
+    - `W_T`: weighs the multiplicative error at the plant's input; None for no `weighted_error`.
+
+    >>> import linkwright as lw
+    >>> round(lw.control.margins(([4.0], [1.0, 3.0, 3.0, 1.0]), 1.0).gain_up, 6)
+    2.0
+
+    Raises `ModelError` and `ShapeError` for systems that cannot be connected. An unstable loop is no error: see
+    `stable`.
     """
     plant, controller = system(G, "G"), system(K, "K")
     F = gains(np.eye(plant.outputs), plant.dt) if filter is None else system(filter, "the filter", plant.dt)
@@ -310,6 +328,6 @@ def _changes(w: Floats, f: Floats) -> list[tuple[float, float]]:
 
 
 def _root(f: Any, a: float, b: float) -> float:
-    from scipy.optimize import brentq  # type: ignore[import-untyped]  # SciPy has no types
+    from scipy.optimize import brentq  # type: ignore[import-untyped]  # weight: scipy, which has no types
 
     return float(brentq(f, a, b, xtol=1e-12 * b, rtol=1e-12))

@@ -210,9 +210,11 @@ class Trial:
 class Design(HasSystem):
     """A controller u = K y for the last inputs and outputs of a generalised plant, and what was measured of it.
 
-    `gamma_opt` is the smallest γ that some stabilising controller was measured to reach. `K` is designed at
+    `hinf` gives it. `system` is K as matrices, `K` as python-control's `StateSpace`, `plant` the generalised plant.
+    `gamma_opt` is the smallest γ that some stabilising controller, `optimal`, was measured to reach. K is designed at
     `gamma` = (1 + back_off) γ_opt, where it is well conditioned; `norm` bounds its closed loop's H∞ norm from both
-    sides, on the plant as given. `system` is K as matrices, `plant` the generalised plant.
+    sides, on the plant as given. `history` has every γ that was tried, `warnings` what was singular, and `epsilon` by
+    how much that was made regular.
     """
 
     system: System

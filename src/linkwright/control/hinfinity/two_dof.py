@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.signal import zpk2sos  # type: ignore[import-untyped]  # SciPy has no types
 
 from linkwright.control.hinfinity.robustness import Margins, loop_margins
 from linkwright.control.linear_systems import (
@@ -31,7 +32,16 @@ class TwoDof:
     """u = Q r + K F (R r − y), sampled: `system` has the inputs (r, y) and the output u.
 
     `reference` is R: the reference model G_D times what the inverse leaves of the plant (its delay and the zeros that
-    cannot be cancelled); with the plant as modelled y = R r. `feedforward` is Q = G⁻¹ R. `notes` say what was left out.
+    cannot be cancelled); with the plant as modelled y = R r. `feedforward` is Q = G⁻¹ R, `feedback_from` the first
+    state of the feedback controller, `margins` those of its loop. `notes` say what was left out. `two_dof` makes it;
+    `compensator()` gives what runs in a loop.
+
+    >>> import linkwright as lw
+    >>> both = lw.control.two_dof(([1.0], [1.0, 1.0]), 0.5, ([9.0], [1.0, 6.0, 9.0]), dt=0.1)
+    >>> both.compensator().step(0.0, 0.0)
+    0.0
+
+    See `two_dof` for the errors.
     """
 
     system: System
@@ -67,15 +77,26 @@ def two_dof(
     ringing: float = 0.8,
     leak: float = 0.1,
 ) -> TwoDof:
-    """The compensator u = Q r + K F (R r − y) at the period dt (s), for one input and one output.
+    """The compensator u = Q r + K F (R r − y) for one input and one output, as a `TwoDof`.
 
-    G: the plant's model; K, F: feedback controller and filter; G_D: the wanted response from r to y. Continuous ones
-    are sampled first: G and G_D with a hold, K and F by Tustin's rule (exact at prewarp, rad/s). Q = G⁻¹ R is stable
-    and proper, because R = G_D · A takes over what must not be inverted: zeros outside the unit circle with their
-    mirror images as poles (A is all-pass there); zeros on the circle, moved inward by leak (Hz); zeros on the left half
-    of the plane between the radii `ringing` and 1/`ringing`, on the circle too, whose inverse would ring from sample
-    to sample; delay beyond that of G_D.
-    `notes` name each. An unstable loop is a DesignError.
+    - `G`: the plant's model. `K`, `F`: feedback controller and filter; F is 1 unless given. `G_D`: the wanted response
+      from r to y. Continuous ones are sampled first: G and G_D with a hold, K and F by Tustin's rule.
+    - `dt`: the period (s). `prewarp`: a frequency (rad/s) at which Tustin's rule is exact; None.
+    - `ringing`: zeros on the left half of the plane between the radii `ringing` (0.8) and 1/`ringing`, on the circle
+      too, are not inverted: the inverse would ring from sample to sample.
+    - `leak` (Hz): zeros on the unit circle are inverted that much inside it; 0.1.
+
+    Q = G⁻¹ R is stable and proper, because R = G_D · A takes over what must not be inverted: those zeros; zeros outside
+    the unit circle with their mirror images as poles (A is all-pass there); delay beyond that of G_D. `notes` name
+    each.
+
+    >>> import linkwright as lw
+    >>> both = lw.control.two_dof(([1.0], [1.0, 1.0]), 0.5, ([9.0], [1.0, 6.0, 9.0]), dt=0.1)
+    >>> both.margins.stable
+    True
+
+    Raises `DesignError` where the loop of G, K and F is not stable or G has no inverse, `ShapeError` for more than one
+    input or output, `ModelError` for arguments that cannot be used.
     """
     plant = sampled(system(G, "G"), dt, "zoh")
     model = sampled(system(G_D, "G_D"), dt, "zoh")
@@ -196,8 +217,6 @@ def _cancelled(zeros: Complexes, poles: Complexes) -> tuple[Complexes, Complexes
 
 def from_zpk(zeros: Complexes, poles: Complexes, gain: float, dt: float) -> System:
     """A cascade of sections of second order: products of polynomials would lose digits of poles near z = 1."""
-    from scipy.signal import zpk2sos  # type: ignore[import-untyped]  # SciPy has no types
-
     zeros, poles = _cancelled(zeros, poles)
     if zeros.size > poles.size:
         raise DesignError("the inverse is improper: give G_D more delay or roll-off")

@@ -18,10 +18,19 @@ def magnitude_from_above(
 ) -> Any:
     """A stable, minimum-phase, biproper filter with |W(jω)| at or above the data, as closely as its order allows.
 
-    w (rad/s) and magnitude are of one length; magnitudes below floor times the largest count as that. The ratio of
-    |W| to the data is minimised at its worst frequency: for a given ratio |W|² = N/D with polynomials N and D of
-    cos θ, tan(θ/2) = ω/ω₀, is a linear program, and N and D are then factored.
-    Returns python-control's `StateSpace`.
+    - `w` (n) rad/s, `magnitude` (n): the data; magnitudes below `floor` (1e-3) times the largest count as that.
+    - `order`: that of the filter, 0 to 12; 2. `dt`: its sampling period (s); None for a continuous one.
+
+    The ratio of |W| to the data is minimised at its worst frequency: for a given ratio |W|² = N/D with polynomials N
+    and D of cos θ, tan(θ/2) = ω/ω₀, is a linear program, and N and D are then factored.
+
+    >>> import linkwright as lw
+    >>> W = lw.control.magnitude_from_above([1.0, 10.0], [1.0, 2.0], 1)
+    >>> bool(abs(W(10.0j)) >= 2.0)
+    True
+
+    Returns python-control's `StateSpace`. Raises `ShapeError` and `ModelError` for data that cannot be used,
+    `DesignError` where no filter of the order lies above them.
     """
     return from_above(w, magnitude, order, dt=dt, floor=floor).to_control()
 
@@ -29,9 +38,18 @@ def magnitude_from_above(
 def error_weight(
     w: ArrayLike, measured: ArrayLike, model: ArrayLike, order: int = 2, *, dt: float | None = None, safety: float = 1.0
 ) -> Any:
-    """W_T from above the multiplicative error |Ĝ(jω) − G_m(jω)| / |G_m(jω)| of a model, times a safety factor.
+    """W_T from above the multiplicative error |Ĝ(jω) − G_m(jω)| / |G_m(jω)| of a model, times a `safety` factor, 1.0.
 
-    w (rad/s); measured and model: complex frequency responses there. Returns python-control's `StateSpace`.
+    - `w` (n) rad/s; `measured` and `model` (n): complex frequency responses there.
+    - `order`: that of the filter, 2. `dt`: its sampling period (s); None for a continuous one.
+
+    >>> import linkwright as lw
+    >>> W = lw.control.error_weight([1.0, 10.0], [1.1, 1.3], [1.0, 1.0], 1)
+    >>> bool(abs(W(10.0j)) >= 0.3)
+    True
+
+    Returns python-control's `StateSpace`. Raises what `magnitude_from_above` does, and `ModelError` where the model is
+    zero.
     """
     return from_above(w, safety * relative_error(w, measured, model), order, dt=dt).to_control()
 
@@ -46,11 +64,20 @@ def performance_weight(
     order: int = 2,
     dt: float | None = None,
 ) -> Any:
-    """W_S: gain low well below the bandwidth (rad/s), crossing 1 there, gain high well above it; no integrator.
+    """W_S: gain `low` well below the bandwidth, crossing 1 there, gain `high` well above it; no integrator.
 
-    With a reference's amplitude spectrum at the frequencies w, W_S has the shape of that spectrum instead, scaled to
-    the gain low at its largest and cut off above the bandwidth: errors are small where the reference has content.
-    Returns python-control's `StateSpace`.
+    - `bandwidth`: rad/s. `low`: above 1, 100.0. `high`: between 0 and 1, 0.5.
+    - `w` (n) rad/s and `spectrum` (n): a reference's amplitude spectrum; none unless given. W_S then has the shape of
+      that spectrum, scaled to the gain low at its largest and cut off above the bandwidth: errors are small where the
+      reference has content. `order` (2) is that of the filter then.
+    - `dt`: the sampling period (s); None for a continuous weight.
+
+    >>> import linkwright as lw
+    >>> round(float(abs(lw.control.performance_weight(10.0)(10.0j))), 6)
+    1.0
+
+    Returns python-control's `StateSpace`. Raises `ModelError` for numbers out of these ranges, `ShapeError` for a
+    spectrum that does not fit.
     """
     if not (np.isfinite(bandwidth) and bandwidth > 0 and 0 < high < 1 < low < np.inf):
         text = "the bandwidth is positive, low is above 1 and finite (an integrator is none), high between 0 and 1"
@@ -147,7 +174,7 @@ def _data(w: Any, magnitude: Any, order: int, dt: float | None, floor: float) ->
 
 def _program(theta: Floats, size: Floats, order: int, ratio: float) -> tuple[Floats, Floats] | None:
     """Cosine series N, D with size² D ≤ N ≤ ratio · size² D at the data, and both positive everywhere."""
-    from scipy.optimize import linprog  # type: ignore[import-untyped]  # SciPy has no types
+    from scipy.optimize import linprog  # type: ignore[import-untyped]  # weight: scipy, which has no types
 
     k = np.arange(order + 1)
     everywhere = np.concatenate([np.linspace(0, np.pi, 60), theta])

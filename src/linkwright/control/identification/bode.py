@@ -30,10 +30,20 @@ def bode(
     level: float = 0.95,
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
-    """Magnitude (dB) and phase (degrees) over Hz of models, measured spectra and python-control systems.
+    """Magnitude (dB) and phase (degrees) over Hz of models, measured spectra and python-control systems, as a figure.
 
-    Models that carry a covariance are drawn with their bands of `level`; spectra as dots with their coherence in a
-    third pair of axes. `w` (n) rad/s are the frequencies of models and systems. `path` also writes the picture.
+    - `things`: `Model`s, `Spectrum`s and linear systems. Models that carry a covariance are drawn with their bands of
+      `level` (0.95); spectra as dots with their coherence in a third pair of axes.
+    - `w` (n) rad/s: the frequencies of models and systems; chosen unless given. `labels`: one for each thing.
+    - `path`: also writes the picture, in the format of its ending.
+
+    >>> import linkwright as lw
+    >>> figure = lw.control.bode(lw.control.Model([0.1], [1.0, -0.9]), labels=["lag"])
+    >>> len(figure.axes)
+    2
+
+    Raises `LinkwrightError` for nothing to draw, other things, as many labels as there are not things, and without
+    matplotlib.
     """
     figure_class = _figure_class()
     check_figure(path)
@@ -74,7 +84,7 @@ def bode(
         ax.grid(which="both", color="#dddddd", linewidth=0.6)
     axes[0].legend(fontsize=8, loc="best")
     if path is not None:
-        from linkwright.results.figures import save_figure
+        from linkwright.results.figures import save_figure  # weight: matplotlib
 
         save_figure(figure, path)
     return figure
@@ -156,7 +166,7 @@ def _name(thing: Any, number: int) -> str:
 
 def _figure_class() -> Any:
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure  # weight: matplotlib
     except ImportError as error:
         raise LinkwrightError('plots need matplotlib: pip install "linkwright[control]"') from error
     return Figure

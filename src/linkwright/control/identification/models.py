@@ -90,9 +90,20 @@ class Pole:
 class Model:
     """y(t) = q^-delay B/F u(t) + C/D e(t), sampled every `dt` seconds; e is white with the variance `variance`.
 
-    B, F, C, D are coefficients of q^-1, the leading ones of F, C, D are one; B is without its delay (samples). Models
-    of `identify` also carry the covariance of their coefficients in the order of `names` (p, p), the number of samples
-    and the record they came from, the `fit` on data that were held out, and the candidates of the order selection.
+    - `B`, `F`, `C`, `D`: coefficients of q^-1, the leading ones of F, C, D are one; B is without its `delay` (samples,
+      1).
+    - `dt`: 1.0. `variance`: 0.0. `family`: "arx", "armax", "oe" or "box-jenkins".
+    - `initial`: how residuals begin, "estimate" or "zero". `notes`: what a person should know.
+
+    Models of `identify` also carry the `covariance` of their coefficients in the order of `names` (p, p), the `record`
+    they came from, the `fit` and `prediction_fit` on data that were held out, and the candidates of the order
+    `selection`.
+
+    >>> import linkwright as lw
+    >>> lw.control.Model([0.1], [1.0, -0.9]).simulate([1.0, 0.0, 0.0]).tolist()
+    [0.0, 0.1, 0.09000000000000001]
+
+    Raises `LinkwrightError` for coefficients that are not finite, leading ones that are not one, and another family.
     """
 
     B: Floats

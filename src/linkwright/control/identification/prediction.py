@@ -20,7 +20,14 @@ from linkwright.errors import DataError, LinkwrightError
 class Orders:
     """The numbers of coefficients: nb of B, nf of F, nc of C, nd of D (the leading ones not counted), and the delay nk.
 
-    B has its first coefficient at q^-nk. In ARX and ARMAX models F = D = A, and nd = nf is one set of coefficients.
+    B has its first coefficient at q^-nk (samples; 1). nc and nd are 0 unless given. In ARX and ARMAX models F = D = A,
+    and nd = nf is one set of coefficients.
+
+    >>> import linkwright as lw
+    >>> str(lw.control.Orders(2, 2, nk=3))
+    'nb=2, nf=2, nc=0, nd=0, nk=3'
+
+    Raises `LinkwrightError` for numbers that are not whole, below 0 (nb: below 1) or beyond 200.
     """
 
     nb: int

@@ -146,6 +146,14 @@ class Record:
     """An input u (N) and an output y (N) sampled together every `dt` seconds; r (N) is an outside reference, if any.
 
     With feedback u is what reached the plant, and r what was added from outside.
+
+    >>> import linkwright as lw
+    >>> u = lw.control.m_sequence(6)
+    >>> len(lw.control.Record(u, 2.0 * u, 1e-3).split(0.75)[1])
+    16
+
+    Raises `DataError` for signals that are no rows of finite numbers, of unequal length, shorter than 10 samples, or an
+    input that is constant.
     """
 
     u: Floats
@@ -308,7 +316,7 @@ class Record:
 
     def decimate(self, factor: int) -> Record:
         """Every `factor`-th sample after a low-pass without phase, at 0.4 of the new sampling rate."""
-        from scipy.signal import butter, sosfiltfilt  # type: ignore[import-untyped]  # SciPy has no types
+        from scipy.signal import butter, sosfiltfilt  # type: ignore[import-untyped]  # weight: scipy, which has no types
 
         whole_number("factor, by which a record is decimated,", factor, 1)
         if factor == 1:
@@ -321,7 +329,7 @@ class Record:
 
     def resample(self, dt: float) -> Record:
         """At another period, by cubic interpolation; to a longer period low-passed first where it divides."""
-        from scipy.interpolate import CubicSpline  # type: ignore[import-untyped]  # SciPy has no types
+        from scipy.interpolate import CubicSpline  # type: ignore[import-untyped]  # weight: scipy, which has no types
 
         positive_number("dt, the sampling period in s,", dt)
         ratio = dt / self.dt
@@ -366,7 +374,7 @@ class Record:
 
     def plot(self) -> object:
         """The signals over time, as a matplotlib figure."""
-        from linkwright.control.identification.bode import plot_record
+        from linkwright.control.identification.bode import plot_record  # weight: scipy.stats and matplotlib
 
         return plot_record(self)
 

@@ -117,9 +117,17 @@ def multisine(
 ) -> Floats:
     """A periodic sum of sines of equal size between band[0] and band[1] (Hz): `periods` times `length` samples of dt.
 
-    The sines lie on the lines k/(length·dt) of the period, all of the band or `lines` of them evenly picked, so that a
-    discrete Fourier transform over whole periods has no leakage. `phases="schroeder"` keeps the crest factor low;
-    `"random"` draws them from `seed`.
+    - `length`: samples of a period. `dt`: the sampling period (s). `periods`: 1.
+    - `band`: lowest and highest frequency (Hz). The sines lie on the lines k/(length·dt) of the period, all of the band
+      or `lines` of them evenly picked, so that a discrete Fourier transform over whole periods has no leakage.
+    - `rms`: the root mean square of the samples; 1.0.
+    - `phases`: "schroeder" keeps the crest factor low; "random" draws them from `seed` (0).
+
+    >>> import linkwright as lw
+    >>> lw.control.multisine(256, 1e-3, (10.0, 100.0), periods=2).shape
+    (512,)
+
+    Raises `LinkwrightError` for a band beyond half the sampling rate or without a line, and for other phases.
     """
     length, periods = whole_number("length", length, 2), whole_number("periods", periods, 1)
     positive_number("dt", dt)

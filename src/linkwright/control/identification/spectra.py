@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.signal import csd, fftconvolve, get_window, welch  # type: ignore[import-untyped]  # SciPy has no types
 
 from linkwright.base.arguments import whole_number
 from linkwright.base.arrays import Floats
@@ -21,9 +22,18 @@ if TYPE_CHECKING:
 class Spectrum:
     """A measured frequency response: `w` (n) rad/s, `response` (n), `coherence` (n), and power densities (unit²/Hz).
 
-    `deviation` (n) is the standard deviation of |response|, from the coherence and the number of averages: the true
-    response lies within 2.45 of it (95 %, in the plane). `input` and `noise` (n) are one-sided power densities of u
-    and of what the response leaves unexplained in y. `noise` is NaN where it cannot be estimated (one average).
+    `deviation` (n) is the standard deviation of |response|, from the coherence and the number of `averages`: the true
+    response lies within 2.45 of it (95 %, in the plane). `input` and `noise` (n) are one-sided power densities of u and
+    of what the response leaves unexplained in y. `noise` is NaN where it cannot be estimated (one average). `dt` is the
+    record's period (s).
+
+    >>> import linkwright as lw
+    >>> u = lw.control.m_sequence(8)
+    >>> measured = lw.control.spectrum(lw.control.Record(u, 2.0 * u, 1.0))
+    >>> float(measured.where(coherence=0.9).response.real.round(9).min())
+    2.0
+
+    `spectrum` and `empirical` give it; `where` raises `DataError` where no line is left.
     """
 
     w: Floats
@@ -62,13 +72,22 @@ class Spectrum:
 
 
 def spectrum(record: Record, length: int | None = None, *, overlap: float = 0.5, window: str = "hann") -> Spectrum:
-    """The response by averaged periodograms (Welch): segments of `length` samples, windowed, overlapping.
+    """The response of a `record` by averaged periodograms (Welch), as a `Spectrum`.
 
-    The resolution is about 1.5/(length·dt) Hz. With feedback S_yu/S_uu is biased towards −1/K; where the record has an
-    outside reference r, S_yr/S_ur is taken instead, which is not.
+    - `length`: samples of a segment; a power of two with about four segments in the record unless given. The resolution
+      is about 1.5/(length·dt) Hz.
+    - `overlap`: the part of a segment that the next one has too; 0.5. `window`: as SciPy names it; "hann".
+
+    With feedback S_yu/S_uu is biased towards −1/K; where the record has an outside reference r, S_yr/S_ur is taken
+    instead, which is not.
+
+    >>> import linkwright as lw
+    >>> u = lw.control.m_sequence(8)
+    >>> float(lw.control.spectrum(lw.control.Record(u, 2.0 * u, 1.0)).response.real.round(9).max())
+    2.0
+
+    Raises `DataError` for a length, overlap or window that cannot be used.
     """
-    from scipy.signal import csd, welch  # type: ignore[import-untyped]  # SciPy has no types
-
     n = len(record)
     length = int(length) if length is not None else max(16, min(n, 1 << int(np.log2(max(n / 4, 16)))))
     if not 8 <= length <= n:
@@ -107,8 +126,6 @@ def spectrum(record: Record, length: int | None = None, *, overlap: float = 0.5,
 
 def _independent(segments: int, length: int, step: int, window: str) -> float:
     """How many independent segments average as well as these, which overlap (Welch 1967, of white noise)."""
-    from scipy.signal import fftconvolve, get_window
-
     w = get_window(window, length)
     # Periodograms `shift` samples apart are correlated by the square of the window's own correlation.
     correlation = fftconvolve(w, w[::-1])[length - 1 :] / np.sum(w * w)
@@ -117,10 +134,18 @@ def _independent(segments: int, length: int, step: int, window: str) -> float:
 
 
 def empirical(record: Record, period: int, *, skip: int = 0) -> Spectrum:
-    """The response to a periodic input (multisine, M-sequence), by Fourier transforms over periods of `period` samples.
+    """The response of a `record` to a periodic input (multisine, M-sequence), as a `Spectrum`.
 
-    Averaged over the periods after the first `skip`, which hold the transient; what differs from period to period is
-    the noise. Only lines that the input excites are given. There is no leakage, thus no bias by windows.
+    Fourier transforms over periods of `period` samples are averaged over the periods after the first `skip` (0), which
+    hold the transient; what differs from period to period is the noise. Only lines that the input excites are given.
+    There is no leakage, thus no bias by windows.
+
+    >>> import linkwright as lw
+    >>> u = lw.control.m_sequence(6, length=126)
+    >>> float(lw.control.empirical(lw.control.Record(u, 2.0 * u, 1.0), 63).response.real.round(9).max())
+    2.0
+
+    Raises `DataError` where the record holds no whole period after those.
     """
     whole_number("period, in samples,", period, 2)
     count = len(record) // period - skip

@@ -186,7 +186,7 @@ class Curve(Motion):
     """
 
     def __init__(self, points: ArrayLike, duration: float, *, start: float = 0.0) -> None:
-        from scipy.interpolate import CubicSpline  # type: ignore[import-untyped]  # SciPy has no types
+        from scipy.interpolate import CubicSpline  # type: ignore[import-untyped]  # weight: scipy, which has no types
 
         p = real_array("points", points)
         if p.ndim != 2 or len(p) < 2 or not np.isfinite(p).all():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import butter, lfilter  # type: ignore[import-untyped]  # SciPy has no types
 
 from linkwright.base.arrays import Floats
 from linkwright.control import (
@@ -180,8 +181,6 @@ def jump(rig: Rig, two: TwoDof | None = None, *, size: float = STEP, time: float
 
 def excited(rig: Rig, two: TwoDof | None = None, *, axis: int = UP, samples: int = 5000, seed: int = 1) -> Record:
     """The record of an identification experiment at home: the corrected acceleration in, the measured one out."""
-    from scipy.signal import butter, lfilter  # type: ignore[import-untyped]  # SciPy has no types
-
     size, held = (EXCITATION, HELD) if two is None else (INSIDE, INSIDE_HELD)
     m = m_sequence(ORDER, samples, amplitude=size, hold=held, seed=seed)
     m = np.asarray(lfilter(*butter(2, 2.0 * EXCITED * rig.period, "high"), m))

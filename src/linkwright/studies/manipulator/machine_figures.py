@@ -62,7 +62,7 @@ OWN = Line("K redesigned for the plant", "#009E73")
 def need_matplotlib() -> None:
     """One sentence where figures cannot be drawn."""
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib  # noqa: F401  # weight: matplotlib
     except ImportError as error:
         raise LinkwrightError('the report\'s figures need matplotlib: pip install "linkwright[control]"') from error
 
@@ -71,7 +71,7 @@ def need_matplotlib() -> None:
 def look() -> Iterator[None]:
     """Within it, figures have the report's look; the same figure gives the same bytes."""
     need_matplotlib()
-    import matplotlib
+    import matplotlib  # weight: matplotlib
 
     settings: dict[Any, Any] = {
         "font.size": 10.0,
@@ -110,7 +110,7 @@ def short(drawn: bytes) -> bytes:
 
 def new_figure(height: float, width: float = 6.0) -> Figure:
     """An empty figure (inches) that belongs to no window."""
-    from linkwright.results.figures import ShownFigure
+    from linkwright.results.figures import ShownFigure  # weight: matplotlib
 
     return ShownFigure(figsize=(width, height), layout="constrained", facecolor="white")
 
@@ -176,17 +176,8 @@ def machine_figure(g: Hexapod) -> Figure:
 
 
 # -- positions ------------------------------------------------------------------------------------------------------
-def straight_figure(up: Tracking) -> Figure:
-    """Figure 8: height, and the distance from the reference, under PID and dynamic control."""
-    return _height(up, ("pid", "dynamic"))
-
-
-def friction_figure(up: Tracking) -> Figure:
-    """Figure 10: the same with and without friction compensation."""
-    return _height(up, ("dynamic", "friction"))
-
-
-def _height(up: Tracking, laws: Sequence[str]) -> Figure:
+def height_figure(up: Tracking, laws: Sequence[str]) -> Figure:
+    """Figures 8 and 10: height, and the distance from the reference, under some controllers."""
     labels = ("", "height (mm)"), ("time (s)", "error (mm)")
     figure, (place, error) = panels(4.9, *labels, sharex=True, height_ratios=[3, 2])
     start = up.reference[0, UP]
@@ -222,16 +213,6 @@ def curve_figure(around: Tracking) -> Figure:
 
 
 # -- accelerations --------------------------------------------------------------------------------------------------
-def before_figure(without: Jump) -> Figure:
-    """Figure 11: the measured acceleration without feedback."""
-    return _jumps([(WITHOUT, without)], zoom=False)
-
-
-def jump_figure(without: Jump, after: Jump) -> Figure:
-    """Figure 14 over figure 11: the whole, and the first step at a larger scale."""
-    return _jumps([(WITHOUT, without), (WITH, after)], zoom=True)
-
-
 def slow_figure(without: Jump, after: Jump, slow: Jump) -> Figure:
     """The rise with the paper's own wanted response beside the faster one."""
     figure, (ax,) = panels(3.4, ("time after the step (ms)", "acceleration (m/s²)"))
@@ -261,7 +242,9 @@ def _steps(one: Any) -> str:
     return "steps-post" if one is None else "default"
 
 
-def _jumps(shown: Sequence[tuple[Line, Jump]], *, zoom: bool) -> Figure:
+def jump_figure(*shown: tuple[Line, Jump]) -> Figure:
+    """Figures 11 and 14: measured accelerations; of two, the first step at a larger scale too."""
+    zoom = len(shown) > 1
     figure = new_figure(5.2 if zoom else 3.0)
     axes = list(figure.subplots(2 if zoom else 1, 1, squeeze=False)[:, 0])
     whole, time = axes[0], shown[0][1].time
@@ -338,7 +321,7 @@ def sweep_figure(many: Waves) -> Figure:
 
 
 def _plain_ticks(ax: Axes, values: Floats) -> None:
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # weight: matplotlib
 
     places = [
         x for x in (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 30, 40, 60, 100) if values.min() <= x <= values.max()
@@ -351,7 +334,7 @@ def _plain_ticks(ax: Axes, values: Floats) -> None:
 # -- perturbed plants and time ----------------------------------------------------------------------------------------
 def plants_figure(plants: Sequence[Perturbed]) -> Figure:
     """Every perturbed plant's t50 and vibration over those without feedback, with the bounds."""
-    from matplotlib.patches import Rectangle
+    from matplotlib.patches import Rectangle  # weight: matplotlib
 
     figure, (ax,) = panels(4.6, ("t50 with feedback / t50 without", "vibration with feedback / without"))
     largest = np.array([0.65, 0.65])

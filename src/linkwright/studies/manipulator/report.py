@@ -109,9 +109,9 @@ def check_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> 
 
 def summary(study: Study) -> RenderableType:
     """The table of claims with the study's notes, for a terminal."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
+    from rich.console import Group  # weight: rich
+    from rich.table import Table  # weight: rich
+    from rich.text import Text  # weight: rich
 
     claims = study.claims()
     shown = Table("what", "paper", "here", "bound", "met", title="Parallel manipulator")
@@ -159,11 +159,11 @@ def _pictures(study: Study, scratch: Path, points: int) -> tuple[dict[str, bytes
     svg, up, alone, fed = figures.svg, study.straight, study.without, study.with_feedback
     shown = {
         "machine": svg(figures.machine_figure, study.rig.geometry),
-        "straight": svg(figures.straight_figure, up),
-        "friction": svg(figures.friction_figure, up),
+        "straight": svg(figures.height_figure, up, ("pid", "dynamic")),
+        "friction": svg(figures.height_figure, up, ("dynamic", "friction")),
         "curve": svg(figures.curve_figure, study.curve),
-        "before": svg(figures.before_figure, alone),
-        "jump": svg(figures.jump_figure, alone, fed),
+        "before": svg(figures.jump_figure, (figures.WITHOUT, alone)),
+        "jump": svg(figures.jump_figure, (figures.WITHOUT, alone), (figures.WITH, fed)),
         "slow": svg(figures.slow_figure, alone, fed, study.paper_response),
         "torque": svg(figures.torque_figure, study.rig.torque_limit, up, alone, fed),
         "wave": svg(figures.wave_figure, study.wave),

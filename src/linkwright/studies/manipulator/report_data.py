@@ -11,11 +11,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, is_dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright import __version__
 from linkwright.studies.manipulator.experiments import (
     BANDWIDTHS,
     EFFORT,
@@ -109,10 +111,6 @@ def plain(value: Any) -> Any:
 
 def versions() -> dict[str, str]:
     """Of Linkwright, Python and the packages that numbers come from."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    from linkwright import __version__
-
     numbers = {"linkwright": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):

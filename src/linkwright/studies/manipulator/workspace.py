@@ -254,9 +254,9 @@ LEVELS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 def plot(chart: Map, path: Path) -> Path:
     """Write the picture (PNG, SVG, PDF by the ending of the path)."""
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure  # weight: matplotlib
 
-        from linkwright.results.figures import save_figure
+        from linkwright.results.figures import save_figure  # weight: matplotlib
     except ImportError as error:
         raise LinkwrightError('pictures need matplotlib: pip install "linkwright[plot]"') from error
     x, y = _grid(chart)
@@ -294,9 +294,9 @@ def _grid(chart: Map) -> tuple[Any, Any]:
 
 def _ends(chart: Map, axes: Any) -> list[Any]:
     """What ends the workspace where; the entries of a legend."""
-    from matplotlib.colors import ListedColormap
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
+    from matplotlib.colors import ListedColormap  # weight: matplotlib
+    from matplotlib.lines import Line2D  # weight: matplotlib
+    from matplotlib.patches import Patch  # weight: matplotlib
 
     x, y, q = *_grid(chart), chart.quality
     colors = ListedColormap(COLORS)
@@ -339,13 +339,13 @@ def _leg_number(chart: Map, axes: Any, leg: int) -> None:
 
 def _depth(mask: Any) -> Any:
     """How many cells lie between a cell of the mask and its border."""
-    from scipy.ndimage import distance_transform_edt  # type: ignore[import-untyped]  # SciPy ships no types
+    from scipy.ndimage import distance_transform_edt  # type: ignore[import-untyped]  # weight: scipy, which has no types
 
     return distance_transform_edt(np.pad(mask, 1))[1:-1, 1:-1]
 
 
 def _condition(chart: Map, axes: Any, values: Any, title: str, figure: Any) -> None:
-    from matplotlib.colors import LogNorm
+    from matplotlib.colors import LogNorm  # weight: matplotlib
 
     x, y = _grid(chart)
     shown = np.ma.masked_invalid(np.where(np.isfinite(values), values, np.nan))
