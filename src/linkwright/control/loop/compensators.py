@@ -28,11 +28,24 @@ def friction(
     of: Literal["measured", "reference"] = "measured",
     mech: Mechanism | None = None,
 ) -> Friction:
-    """Compensation static·tanh(ω/velocity_scale) + viscous·ω (N m, N m s/rad; velocity_scale in rad/s) of joints.
+    """Compensation static·tanh(ω/velocity_scale) + viscous·ω of joints, as a `Controller`.
 
-    Add it to a controller: `dynamic + lw.control.friction(60.0, 100.0)`. ω is the measured rate, or with
-    of="reference" the one that the controller beside it wants, which has no noise and is ahead of the motion. `joints`
-    are names out of the loop's encoders or drives (all of them by default). mech is needed for `law` alone.
+    Add it to a controller: `dynamic + lw.control.friction(60.0, 100.0)`.
+
+    - `static` (N m), `viscous` (N m s/rad): one number or one for each joint; 0.0. `velocity_scale`: rad/s, 0.01.
+    - `joints`: names out of the loop's encoders or drives; all of them unless given.
+    - `of`: ω is the "measured" rate, or with "reference" the one that the controller beside it wants, which has no
+      noise and is ahead of the motion.
+    - `mech`: needed for `law` alone.
+
+    >>> import linkwright as lw
+    >>> arm = lw.chain(1)
+    >>> law = lw.control.friction(2.0, 0.5, mech=arm).law()
+    >>> law(0.0, [0.0], 1.0).round(6).tolist()
+    [2.5]
+
+    Raises `ModelError`, `ShapeError` or `NameNotFound` for arguments that cannot be used, some of them when a run
+    starts.
     """
     return Friction(static, viscous, velocity_scale, joints, of, mech)
 
@@ -101,9 +114,20 @@ _product, _sum = np.matmul, np.add.reduce
 class Compensator:
     """u from (r, y), sample by sample: x⁺ = A x + B [r; y], u = C x + D [r; y].
 
+    - `A` (n, n), `B` (n, inputs), `C` (outputs, n), `D` (outputs, inputs): a sampled system.
+    - `references`: how many of the inputs, the first, are references r; the others are measured, y.
+    - `feedback`: the first state of the feedback controller; 0.
+
     An input that is not finite leaves states and output as they were; `held` counts those steps. While the caller says
-    that the last output was saturated, the states from `feedback` on (the feedback controller's) are held, so that they
-    do not wind up; the reference's way and the filters go on; `saturated` counts those steps.
+    that the last output was saturated, the states from `feedback` on are held, so that they do not wind up; the
+    reference's way and the filters go on; `saturated` counts those steps.
+
+    >>> import linkwright as lw
+    >>> compensator = lw.control.Compensator([[0.5]], [[1.0, -1.0]], [[1.0]], [[2.0, 0.0]], references=1)
+    >>> compensator.step(1.0, 0.0), compensator.step(0.0, 0.0)
+    (2.0, 1.0)
+
+    Raises `ShapeError` for more references than inputs.
     """
 
     def __init__(
@@ -177,8 +201,16 @@ class Compensates(Protocol):
 class Washout:
     """Acceleration, velocity and position of a correction that fades: s², s and 1 over (s + w)², sampled with a hold.
 
-    The three belong together, so that a reference to which they are added stays a motion; a constant correction
-    moves the position by its 1/w² and no further.
+    `frequency` is w/2π (Hz), `period` that of the samples (s), `n` the number of axes. The three belong together, so
+    that a reference to which they are added stays a motion; a constant correction moves the position by its 1/w² and no
+    further.
+
+    >>> import numpy as np, linkwright as lw
+    >>> position, velocity, acceleration = lw.control.Washout(1.0, 0.01, 1).step(np.array([2.0]))
+    >>> acceleration.tolist()
+    [2.0]
+
+    Raises `ModelError` for a frequency that is not greater than zero.
     """
 
     def __init__(self, frequency: float, period: float, n: int) -> None:
@@ -205,11 +237,22 @@ class Washout:
 class AccelerationFeedback:
     """What `Corrected(controller, AccelerationFeedback(...))` does to a reference: û = r + washout(K̂(r, y) − r).
 
-    `compensators` maps axes of the reference (0 for x …) to compensators; `sensor` names the accelerometer, whose
-    signal has the same axes. The correction of the acceleration is also integrated into velocity and position, through
-    a washout (Hz), or the inner controller would hold against it. `excitation` (T, axes of it by `excite`) is added to
-    what the compensators want: for identification. Corrections are cut at ± limit (m/s²); a compensator is
-    called with saturated=True when its last correction was cut, or the drives could not give their last forces.
+    - `compensators`: maps axes of the reference (0 for x …) to compensators; none unless given.
+    - `sensor`: names the accelerometer, whose signal has the same axes.
+    - `washout` (Hz): the correction of the acceleration is also integrated into velocity and position, through a
+      washout, or the inner controller would hold against it; 1.0.
+    - `limit` (m/s²): corrections are cut at ± limit; 300.0. A compensator is called with saturated=True when its last
+      correction was cut, or the drives could not give their last forces.
+    - `excitation`: maps axes to series (T) that are added to what the compensators want: for identification; none.
+
+    >>> import linkwright as lw
+    >>> arm = lw.chain(1)
+    >>> inner = lw.control.computed_torque(arm, 100.0, 20.0, lw.control.Hold([0.0]))
+    >>> shaken = lw.control.AccelerationFeedback(sensor="tip", excitation={0: lw.control.m_sequence(5)})
+    >>> lw.control.Loop(arm, lw.control.Corrected(inner, shaken)).run(0.05).signals["correction"].shape
+    (26, 1)
+
+    Raises `ModelError` for numbers that cannot be used; a run raises `NameNotFound` for a sensor that it has not.
     """
 
     def __init__(

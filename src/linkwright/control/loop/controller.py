@@ -40,10 +40,15 @@ class State(NamedTuple):
 class Measured:
     """What a controller measures at a sample: never the true state, unless the loop was asked for it.
 
-    `q` and `v` are the measured coordinates (rad, m) and rates of the joints with encoders, `signals` what further
-    sensors give, by their names; `applied` the forces that the actuators were last given (as wide as there are drives)
-    and `cut` what slew and saturation took off the last command; `period` the time between samples; `joints` and
-    `drives` name what q and the forces are of. The arrays are the loop's own: copy what is kept.
+    - `period`: the time between samples (s).
+    - `q`, `v`: the measured coordinates (rad, m) and rates of the joints with encoders.
+    - `applied`: the forces that the actuators were last given (as wide as there are drives). `cut`: what slew and
+      saturation took off the last command.
+    - `joints`, `drives`: names of what q and the forces are of.
+    - `signals`: what further sensors give, by their names.
+    - `state`: the true q, v and a with sensors="exact", else None.
+
+    The arrays are those of the loop: copy what is to stay. A `Loop` makes it and gives it to its controller.
     """
 
     period: float
@@ -62,6 +67,15 @@ class Controller:
 
     What follows a reference defines `follow(t, measured, target)` instead of `step`, so that an outer loop can change
     the target (`Corrected`). Controllers add up: `dynamic + lw.control.friction(...)`.
+
+    >>> import linkwright as lw
+    >>> class Damper(lw.control.Controller):
+    ...     def step(self, k, t, measured):
+    ...         return -2.0 * measured.v
+    >>> bool(lw.control.Loop(lw.chain(1), Damper()).run(0.1).status)
+    True
+
+    A class that defines neither raises `NotImplementedError` in a run; `law` of one that has none raises `ModelError`.
     """
 
     reference: Reference | None = None
@@ -173,6 +187,15 @@ class Corrected(Controller):
 
     `correct` may be an object with `start(measured)` besides; it may change any of x, ẋ and ẍ. Acceleration feedback
     is of this kind: it compares what an accelerometer measures with target.xdd and gives a corrected ẍ.
+
+    >>> import linkwright as lw
+    >>> arm = lw.chain(1)
+    >>> inner = lw.control.computed_torque(arm, 100.0, 20.0, lw.control.Hold([0.0]))
+    >>> ahead = lw.control.Corrected(inner, lambda k, t, measured, target: (target.x + 0.1, target.xd, target.xdd))
+    >>> round(float(lw.control.Loop(arm, ahead, sensors="exact").run(2.0).q[-1, 0]), 2)
+    0.1
+
+    Raises `ModelError` where the inner controller follows no reference, or cannot be given a target.
     """
 
     def __init__(self, inner: Controller, correct: Callable[[int, float, Measured, Target], Any]) -> None:

@@ -68,10 +68,21 @@ class LowPass:
 class Encoder:
     """Encoders of joints: `counts` a turn (or a `resolution` in rad or m), and white noise before they count.
 
-    Each is one number for all joints, one for each in a list, or a mapping from joints' names; of a mapping both may be
-    given, for different joints. Joints without either are exact. Rates are the `"difference"` of two samples over the
-    period, that `"filtered"` by a low-pass of `cutoff` Hz, or `"exact"`. Before the first sample the joints are taken
-    to have moved at their first rates.
+    - `joints`: their names; those of the loop's drives unless given.
+    - `counts`, `resolution`: each is one number for all joints, one for each in a list, or a mapping from joints'
+      names; of a mapping both may be given, for different joints. Joints without either are exact.
+    - `noise`: the standard deviation before counting (rad, m); 0.0.
+    - `rate`: rates are the "difference" of two samples over the period, that "filtered" by a low-pass of `cutoff` (Hz),
+      or "exact". Before the first sample the joints are taken to have moved at their first rates.
+
+    >>> import linkwright as lw
+    >>> arm = lw.chain(1)
+    >>> hold = lw.control.pid(arm, 20.0, 2.0, 0.0, lw.control.Hold([0.0]))
+    >>> loop = lw.control.Loop(arm, hold, encoders=lw.control.Encoder(resolution=0.1))
+    >>> loop.run(0.01, [0.26]).measured_q[0].round(9).tolist()
+    [0.3]
+
+    Raises `ModelError` or `NameNotFound` for arguments that cannot be used.
     """
 
     def __init__(
@@ -158,11 +169,23 @@ class EncoderReader:
 
 
 class Accelerometer:
-    """The acceleration (3) of a frame's origin in m/s², in ground's axes or, with axes="body", in its own.
+    """The acceleration (3) of the origin of a `frame` in m/s², in ground's axes or, with axes="body", in its own.
 
-    `noise` is the standard deviation of white noise, `cutoff` (Hz) that of a low-pass of `order` behind it. With
-    `gravity=True` it shows what a real one does: acceleration less gravity, 9.81 upward at rest. At a sample it shows
-    the acceleration by the forces that acted until then.
+    - `noise`: the standard deviation of white noise; 0.0. `cutoff` (Hz): that of a low-pass of `order` (1) behind it;
+      none.
+    - `gravity`: True shows what a real one does, acceleration less gravity, 9.81 upward at rest; False.
+    - `name`: of the signal; the frame's name with ".acceleration" unless given.
+
+    At a sample it shows the acceleration by the forces that acted until then.
+
+    >>> import linkwright as lw
+    >>> arm = lw.chain(1)
+    >>> hold = lw.control.pid(arm, 20.0, 2.0, 0.0, lw.control.Hold([0.0]))
+    >>> loop = lw.control.Loop(arm, hold, sensors=[lw.control.Accelerometer("link1", name="tip")])
+    >>> loop.run(0.01).sensors["tip"].shape
+    (6, 3)
+
+    Raises `NameNotFound` for other axes, `ModelError` for a negative noise.
     """
 
     unit = "m/s^2"

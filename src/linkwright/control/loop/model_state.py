@@ -34,13 +34,27 @@ RANK = 1e-9  # of the largest singular value
 class ModelState:
     """A model of a mechanism that follows its measured joints: `update(θ, θ̇)`, then all about the state.
 
-    `joints` are the measured and driven ones, as many as the mechanism has degrees of freedom (by default those with
-    actuators); `frame` is one whose kinematics is wanted too. A joint that would move by more than `jump` (rad, or as a
-    part of the mechanism's length) from one update to the next is an error. After an update: `q`, `v`; `W` (nv, n) with
-    v = W θ̇; `drift`, the accelerations at θ̈ = 0; and of the frame, in ground's axes, `pose`, `twist`, `jacobian` (6, n)
-    of θ̇ and `frame_drift`, with ẍ = jacobian θ̈ + frame_drift. `iterations` counts those of Newton's method, and
-    `q_places` and `v_places` (n) are the places of the joints in q and v. With `partial` the joints of a tree may be
-    some of them only; the others stay where they are until `set` is called.
+    - `mech`: the model. `joints`: the measured and driven ones, as many as it has degrees of freedom; those with
+      actuators unless given. `frame`: one whose kinematics is wanted too; none.
+    - `guess` (nq): coordinates that say which way a closed chain is assembled; those of the drawing unless given.
+    - `jump`: a joint that would move by more (rad, or as a part of the mechanism's length) from one update to the next
+      is an error; 0.5. `condition`: of the loops' equations, beyond which a posture is singular; 1e7.
+    - `partial`: whether the joints of a tree may be some of them only; the others stay where they are until `set` is
+      called. False.
+
+    After an update: `q`, `v`; `W` (nv, n) with v = W θ̇; `drift`, the accelerations at θ̈ = 0; and of the frame, in
+    ground's axes, `pose`, `twist`, `jacobian` (6, n) of θ̇ and `frame_drift`, with ẍ = jacobian θ̈ + frame_drift.
+    `iterations` counts those of Newton's method, and `q_places` and `v_places` (n) are the places of the joints in q
+    and v.
+
+    >>> import numpy as np, linkwright as lw
+    >>> state = lw.control.ModelState(lw.chain(2), frame="link2")
+    >>> state.update(np.array([0.1, 0.2]), np.zeros(2))
+    >>> state.jacobian.shape
+    (6, 2)
+
+    Raises `ModelError` for joints that do not determine the mechanism; `update` raises `ControlError` where the model
+    cannot follow.
     """
 
     def __init__(

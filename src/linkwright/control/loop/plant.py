@@ -279,14 +279,17 @@ def joint_positions(mech: Mechanism, joints: Any, what: str) -> tuple[tuple[str,
 
 
 class SampledRun(Solution):
-    """A `Solution` with one point a sample, and what went on in the loop, one row a sample.
+    """A `Solution` with one point a sample, and what went on in the loop, one row a sample; `Loop.run` gives it.
 
-    `command` is what the controller asked for, `torque` what acted on the drives from the sample on (with a delay of a
-    fraction, what acts at the end of the period); `measured_q` and `measured_v` are what encoders showed, `sensors`
-    what the others did, `signals` those of the controller. `sol.a` is the acceleration that the forces
-    before the sample cause. All of them are in `series` and `data` too, as `motor1.command`, `motor1.torque`,
-    `crank1.encoder`, `plate.acceleration.x`. At the last sample nothing is commanded any more: it repeats the one
-    before. `saturated` and `held` count samples at which forces were cut, and at which one was not finite.
+    - `command`: what the controller asked for. `torque`: what acted on the `drives` from the sample on (with a delay of
+      a fraction, what acts at the end of the period). At the last sample nothing is commanded any more: it repeats the
+      one before.
+    - `measured_q`, `measured_v`: what the encoders of the joints `encoders` showed. `sensors`: what the others did, by
+      name. `signals`: those of the controller. `sol.a` is the acceleration that the forces before the sample cause.
+    - `saturated`, `held`: how many samples had forces cut, and one that was not finite.
+
+    All of them are in `series` and `data` too, as `motor1.command`, `motor1.torque`, `crank1.encoder`,
+    `plate.acceleration.x`.
     """
 
     drives: tuple[str, ...]

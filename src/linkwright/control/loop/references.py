@@ -389,9 +389,15 @@ def turning(r: Floats, rd: Floats, rdd: Floats) -> tuple[Floats, Floats]:
 class Pose(Motion):
     """A frame that moves: x is its position and rotation vector (6), ẋ velocity and angular velocity, ẍ their rates.
 
-    `translation` and `rotation` are motions of three numbers, or three numbers: metres in ground's axes, and a rotation
-    vector (rad) about ground's axes. With `origin`, a pose (4, 4) such as `mech.pose(q, "plate")`, both are counted
-    from there.
+    `translation` and `rotation` are motions of three numbers, or three numbers, zero unless given: metres in ground's
+    axes, and a rotation vector (rad) about ground's axes. With `origin`, a pose (4, 4) such as `mech.pose(q, "plate")`,
+    both are counted from there.
+
+    >>> import linkwright as lw
+    >>> lw.control.Pose([0.1, 0.0, 0.5]).at(0.0).x.tolist()
+    [0.1, 0.0, 0.5, 0.0, 0.0, 0.0]
+
+    Raises `ShapeError` for other numbers of numbers.
     """
 
     size = 6

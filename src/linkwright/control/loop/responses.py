@@ -14,7 +14,12 @@ from linkwright.errors import ModelError
 
 @dataclass(frozen=True)
 class Move:
-    """How a measured position follows a reference from one place to another (s, and the position's unit)."""
+    """How a measured position follows a reference from one place to another, as `move` gives it.
+
+    `delay` (s) lies between the two passing half of the way, `overshoot` is beyond the end of the reference,
+    `steady_error` the mean distance from the reference over the last part, `rms_error` over the whole response (the
+    position's unit).
+    """
 
     delay: float  # between the two passing half of the way
     overshoot: float  # beyond the end of the reference

@@ -51,7 +51,10 @@ WORST = 1e8  # the condition above which a leg or the machine counts as singular
 
 
 class Unreachable(ModelError):
-    """A pose that a leg cannot reach: `leg` (from 1), `short`, what the leg lacks (m), and the pose's `index`."""
+    """A pose that a leg cannot reach: `leg` (from 1), `short`, what the leg lacks (m), and the pose's `index`.
+
+    It is a `ModelError` that `check_reach`, `leg_motion` and `ControlStep` raise.
+    """
 
     def __init__(self, message: str, *, leg: int, short: float, index: tuple[int, ...]) -> None:
         super().__init__(message, element=f"leg {leg}")
@@ -66,8 +69,9 @@ class Unreachable(ModelError):
 class SingularPose(ModelError):
     """A pose where the legs or the motors lose a direction.
 
-    Carries `which` ("S" of the motors or "W" of a leg), the leg (from 1, 0 for S), the condition and the lost
-    direction: velocity (m/s) and angular velocity (rad/s) of the plate in ground's axes.
+    Carries `which` ("S" of the motors or "W" of a leg), the `leg` (from 1, 0 for S), the `condition` and the lost
+    `direction`: velocity (m/s) and angular velocity (rad/s) of the plate in ground's axes. It is a `ModelError` that
+    `check_motors`, `check_regular`, `leg_motion` and `ControlStep` raise.
     """
 
     def __init__(self, message: str, *, which: str, leg: int, condition: float, direction: Floats) -> None:
@@ -99,7 +103,7 @@ class Legs(NamedTuple):
 
 
 def rotation_matrix(euler_parameters: ArrayLike) -> Floats:
-    """The rotation matrices (..., 3, 3) of Euler parameters (..., 4), scalar first, which need not be normalised.
+    """The rotation matrices (..., 3, 3) of `euler_parameters` (..., 4), scalar first, which need not be normalised.
 
     >>> import linkwright as lw
     >>> lw.control.rotation_matrix([0.0, 0.0, 0.0, 1.0]).tolist()  # half a turn about z
@@ -218,7 +222,15 @@ def check_reach(geometry: Hexapod, legs: Legs) -> None:
 def check_regular(geometry: Hexapod, legs: Legs, jacobians: Floats, worst: float = WORST) -> None:
     """Raise `SingularPose` where the condition of a leg's W = J⁻¹ is above `worst`, by default 1e8.
 
-    `jacobians` (..., 6, 6, 6) are those of `leg_jacobians`. The error has the direction that the leg cannot follow.
+    `legs` are those of `legs_at` for the same `geometry`, `jacobians` (..., 6, 6, 6) those of `leg_jacobians`. The
+    error has the direction that the leg cannot follow.
+
+    >>> import linkwright as lw
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
+    >>> legs = lw.control.legs_at(SIX_LEG, SIX_LEG.home)
+    >>> lw.control.check_regular(SIX_LEG, legs, lw.control.leg_jacobians(SIX_LEG, legs, SIX_LEG.home[:3]))
+
+    Turns are measured at the geometry's `turn_length`.
     """
     size = geometry.twist_scale
     condition = np.linalg.cond(size[:, None] * jacobians)
@@ -265,7 +277,7 @@ def leg_jacobians(geometry: Hexapod, legs: Legs, position: ArrayLike) -> Floats:
 
 
 def check_motors(geometry: Hexapod, legs: Legs, worst: float = WORST) -> float:
-    """The condition of S at one pose, with turns measured at `turn_length`.
+    """The condition of S at one pose of a `geometry`, with turns measured at its `turn_length`; `legs` are those there.
 
     >>> import linkwright as lw
     >>> from linkwright.studies.manipulator.machine import SIX_LEG
