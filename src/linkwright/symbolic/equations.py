@@ -126,7 +126,7 @@ def _model(
         return model_of(d, coordinates=coordinates, digits=digits, sums=sums, numbers=folded)
 
     model = made(sums is not False)
-    summed = any(len(link.angle.multiples) > 1 for link in model.links)
+    summed = any(len(link.angle) > 1 for link in model.links)
     if sums is None and summed and len(model.coordinates) < _SURE:
         model = min((model, made(False)), key=_terms_of_mass_matrix)
     return mechanism, model

@@ -194,11 +194,11 @@ class Basis:
                 angle[q] = angle.get(q, Fraction(0)) + side * sign
                 self.angles.append(tuple(angle.items()))
                 basic = len(self.angles) - 1
-                self.turns[k] = Turn(((basic, side), (up, -side)))
+                self.turns[k] = (basic, side), (up, -side)
             else:
                 self.angles.append(((q, Fraction(1)),))
                 basic = len(self.angles) - 1
-                self.turns[k] = Turn(((basic, sign),))
+                self.turns[k] = ((basic, sign),)
             if side or sign == 1:
                 total[k] = basic
 
@@ -211,7 +211,7 @@ class Basis:
         if base is not None:
             self.angles.append(((q, base),))
             for k in users:
-                self.turns[k] = Turn(((len(self.angles) - 1, int(links[k].ratio / base)),))
+                self.turns[k] = ((len(self.angles) - 1, int(links[k].ratio / base)),)
             return
         position: dict[Fraction, int] = {}
         for k in users:
@@ -219,7 +219,7 @@ class Basis:
             if size not in position:
                 self.angles.append(((q, size),))
                 position[size] = len(self.angles) - 1
-            self.turns[k] = Turn(((position[size], 1 if links[k].ratio > 0 else -1),))
+            self.turns[k] = ((position[size], 1 if links[k].ratio > 0 else -1),)
 
 
 def _parallel(rotations: tuple[Matrix, ...]) -> int:

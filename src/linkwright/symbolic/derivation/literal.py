@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -57,7 +57,7 @@ class Link:
     offset: Sum = ZERO  # of a shift; a turn's is in `rotations`
     turns: bool = False
     shift: Sum = ZERO  # metres a unit of the coordinate: 1 of a shift, the pitch of a screw, 0 of a turn
-    angle: Turn = field(default=Turn(()))
+    angle: Turn = ()
     body: Inertial | None = None
     back: tuple[tuple[Matrix, ...], Vector] = ((), NONE)  # the body's frame in link axes: turned back, and the origin
 

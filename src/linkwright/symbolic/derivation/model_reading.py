@@ -39,7 +39,6 @@ from linkwright.symbolic.formulas.exact import (
     turn,
 )
 from linkwright.symbolic.formulas.formula import Sum, Symbol, number, symbols, tidied
-from linkwright.symbolic.formulas.ring import Turn
 
 _AXES = "xyz"
 Names = Mapping[str, Sum]
@@ -160,7 +159,7 @@ class _Reader:
             tuple(self.coordinates),
             tuple(self.joints),
             tuple(basis.angles),
-            tuple(replace(link, angle=basis.turns.get(k, Turn(()))) for k, link in enumerate(self.links)),
+            tuple(replace(link, angle=basis.turns.get(k, ())) for k, link in enumerate(self.links)),
             self.gravity(),
             tuple(
                 added(*(scaled(r.inertia, factor) for r in rotors for at, factor in r.at if at == k))

@@ -119,7 +119,7 @@ def _first(model: Model, end: int) -> Model:
     """The model of the first links alone."""
     links = model.links[:end]
     n = 1 + max(link.coordinate for link in links)
-    angles = 1 + max((k for link in links for k, _ in link.angle.multiples), default=-1)
+    angles = 1 + max((k for link in links for k, _ in link.angle), default=-1)
     parts = {name: getattr(model, name)[:n] for name in ("coordinates", "joints", "armature", "friction", "springs")}
     within = tuple(tuple((s, m) for s, m in angle if s in parts["coordinates"]) for angle in model.angles[:angles])
     return replace(model, links=links, angles=within, **parts)

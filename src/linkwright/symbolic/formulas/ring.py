@@ -8,7 +8,6 @@ a joint is a whole combination of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -33,17 +32,12 @@ from linkwright.symbolic.formulas.formula import (
 )
 
 Poly: TypeAlias = Any  # flint.fmpq_mpoly
+#: An angle of a joint as a sum of basic angles: whole multiples by position.
+Turn: TypeAlias = tuple[tuple[int, int], ...]
 #: A product of variables: each with its power, by rising variable.
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 _ROOTS = (2, 3)
 _HELD = 2**20  # products that are held at a time
-
-
-@dataclass(frozen=True)
-class Turn:
-    """An angle of a joint as a sum of basic angles: whole multiples by position."""
-
-    multiples: tuple[tuple[int, int], ...]
 
 
 class Ring:
@@ -106,7 +100,7 @@ class Ring:
     def turn(self, angle: Turn) -> tuple[Poly, Poly]:
         """cos and sin of a whole combination of basic angles."""
         c, s = self.one, self.zero
-        for position, times in angle.multiples:
+        for position, times in angle:
             ck, sk = self.gens[2 * position + 1], self.gens[2 * position]
             for _ in range(abs(times)):
                 up = sk if times > 0 else -sk

@@ -101,69 +101,35 @@ class Statement:
     again: bool = False
 
 
-@dataclass(frozen=True)
 class Routine:
-    """One block as a function: its arguments, its statements, and what to give back by rows."""
+    """One block as a function: its arguments, its statements, and what to give back by rows.
 
-    block: Block
-    vectors: Mapping[str, tuple[Symbol, ...]]  # arguments that hold several symbols: q, dq, ddq
-    scalars: tuple[str, ...]  # names of arguments that stand alone, such as time
-    parameters: tuple[str, ...]  # names of the parameters that it needs
-    names: dict[str, str]  # every symbol that it needs → identifier
-    statements: tuple[Statement, ...]
-    results: tuple[str, ...]
-    operations: Operations
+    Cosines, functions, powers, and brackets that recur become variables of their own.
+    """
 
-
-def routine(sheet: Sheet, block: Block, language: Language) -> Routine:
-    """The program of one block."""
-    here = used(block)
-    values = sheet.values
-    groups = sheet.vectors
-    # The usual blocks are functions of these, whether or not a mechanism's happen to depend on them.
-    usual = QUANTITIES[block.name].of if block.name in QUANTITIES else (0,)
-    vectors = {
-        name: symbols
-        for dots, (name, symbols) in enumerate(groups.items())
-        if symbols and (dots in usual or any(s.name in here for s in symbols))
-    }
-    listed = {s.name for symbols in groups.values() for s in symbols}
-    parameters = tuple(name for name in values if name in here and name not in listed)
-    scalars = tuple(name for name in here if name not in listed and name not in values)
-    taken = {*language.reserved, "p", *groups}
-    names: dict[str, str] = {}
-    for name in (*(s.name for symbols in vectors.values() for s in symbols), *parameters, *scalars):
-        names[name] = language.identifier(name, taken)
-        taken.add(names[name])
-    body = _Body(language, names, taken)
-    results = body.entries(block)
-    return Routine(block, vectors, scalars, parameters, names, body.statements, tuple(results), body.operations())
-
-
-def header(sheet: Sheet, functions: Mapping[str, Routine], mark: str, clean: Callable[[str], str]) -> list[str]:
-    """The comment at the head of a file: its title, its notes, what each function costs, the symbols of vectors."""
-    total = sum((r.operations for r in functions.values()), Operations())
-    lines = [f"{clean(sheet.title)}: equations of motion, {clean(sheet.form)} form.", *map(clean, sheet.notes)]
-    lines += ["", f"Cost: {total}.", *(f"  {name}: {r.operations}" for name, r in functions.items()), ""]
-    lines = [f"{mark} {line}" if line else mark for line in lines]
-    for vector, symbols in sheet.vectors.items():
-        if symbols:
-            names = [f"{clean(s.name)}," for s in symbols]
-            lines += wrapped([*names[:-1], f"{names[-1][:-1]}."], f"{mark} {vector}: ", f"{mark}     ", WIDTH)
-    return lines
-
-
-class _Body:
-    """Writes statements. Cosines, functions, powers, and brackets that recur become variables of their own."""
-
-    def __init__(self, language: Language, names: dict[str, str], taken: set[str]) -> None:
-        self.language = language
-        self.names = names
-        self.taken = taken
+    def __init__(self, sheet: Sheet, block: Block, language: Language) -> None:
+        self.block, self.language = block, language
+        here, values, groups = used(block), sheet.values, sheet.vectors
+        # The usual blocks are functions of these, whether or not a mechanism's happen to depend on them.
+        usual = QUANTITIES[block.name].of if block.name in QUANTITIES else (0,)
+        #: Arguments that hold several symbols: q, dq, ddq.
+        self.vectors = {
+            name: symbols
+            for dots, (name, symbols) in enumerate(groups.items())
+            if symbols and (dots in usual or any(s.name in here for s in symbols))
+        }
+        listed = {s.name for symbols in groups.values() for s in symbols}
+        #: The names of the parameters that it needs, and of arguments that stand alone, such as time.
+        self.parameters = tuple(name for name in values if name in here and name not in listed)
+        self.scalars = tuple(name for name in here if name not in listed and name not in values)
+        self._taken = {*language.reserved, "p", *groups}
+        moving = [s.name for symbols in self.vectors.values() for s in symbols]
+        #: The identifier of every symbol that it needs.
+        self.names = {name: self._new(name) for name in (*moving, *self.parameters, *self.scalars)}
         self._turns: list[Statement] = []
         self._powers: list[Statement] = []
-        self._rest: list[Statement] = []
-        self.count: Counter[str] = Counter()
+        self._others: list[Statement] = []
+        self._count: Counter[str] = Counter()
         self._known: dict[tuple[Factor, int], str] = {}
         # The same by identity: the hash of a cosine costs more than all else about a term.
         self._quick: dict[tuple[int, int], tuple[Factor, str]] = {}
@@ -172,17 +138,21 @@ class _Body:
         self._paired: set[Angle] = set()
         self._brackets: Counter[Sum] = Counter()
         self._numbers: Counter[str] = Counter()
+        self.results = self._entries()
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """Cosines and sines first, then powers of them and of symbols, then the rest."""
-        return (*self._turns, *self._powers, *self._rest)
+        """Cosines and sines first, then powers of them and of symbols, then the others."""
+        return (*self._turns, *self._powers, *self._others)
 
+    @property
     def operations(self) -> Operations:
-        return Operations(*(self.count[k] for k in ("add", "multiply", "divide", "function")))
+        """How many operations the statements take."""
+        return Operations(*(self._count[k] for k in ("add", "multiply", "divide", "function")))
 
-    def entries(self, block: Block) -> list[str]:
+    def _entries(self) -> list[str]:
         """Writes every different entry once; returns what stands at each place."""
+        block = self.block
         distinct, held = different(block)
         trigs: set[Trig] = set()
         for entry in distinct:
@@ -223,15 +193,15 @@ class _Body:
 
     # -- statements ---------------------------------------------------------------------------------------------
     def _new(self, wanted: str) -> str:
-        name = self.language.identifier(wanted, self.taken)
-        self.taken.add(name)
+        name = self.language.identifier(wanted, self._taken)
+        self._taken.add(name)
         return name
 
     def _assign(self, wanted: str, formula: Sum) -> str:
         terms = self._terms(formula)
         name = self._new(wanted)
         for start in range(0, len(terms), PIECE):
-            self._rest.append(Statement(name, tuple(terms[start : start + PIECE]), again=start > 0))
+            self._others.append(Statement(name, tuple(terms[start : start + PIECE]), again=start > 0))
         return name
 
     def _simple(self, wanted: str, text: str, where: list[Statement]) -> str:
@@ -252,11 +222,11 @@ class _Body:
             written, literal = self._term(term)
             minus = term.number < 0
             if k:
-                self.count["add"] += 1
+                self._count["add"] += 1
                 texts.append(f"- {written}" if minus else f"+ {written}")
             else:
                 # A minus before a literal is part of it; before a variable it is an operation.
-                self.count["add"] += minus and not literal
+                self._count["add"] += minus and not literal
                 texts.append(f"-{written}" if minus else written)
         return texts or [self.language.literal(0.0)]
 
@@ -274,11 +244,11 @@ class _Body:
         literal = size != 1 or not top
         if literal:
             top.insert(0, self.language.literal(self.language.value(size)))
-        self.count["multiply"] += len(top) - 1
+        self._count["multiply"] += len(top) - 1
         text = "*".join(top)
         if bottom:
-            self.count["multiply"] += len(bottom) - 1
-            self.count["divide"] += 1
+            self._count["multiply"] += len(bottom) - 1
+            self._count["divide"] += 1
             below = "*".join(bottom)
             text += f"/({below})" if len(bottom) > 1 else f"/{below}"
         return text, literal
@@ -294,8 +264,8 @@ class _Body:
             base = self._variable(factor)
             half = self._factor(factor, power // 2)
             other = half if power % 2 == 0 else self._factor(factor, power - power // 2)
-            self.count["multiply"] += 1
-            where = self._powers if isinstance(factor, Symbol | Trig | Root) else self._rest
+            self._count["multiply"] += 1
+            where = self._powers if isinstance(factor, Symbol | Trig | Root) else self._others
             self._known[key] = self._simple(f"{base}_{power}", f"{half}*{other}", where)
         elif key not in self._known and isinstance(factor, Sum) and self._alone(factor):
             return f"({self._inline(factor)})"
@@ -318,14 +288,14 @@ class _Body:
             return self.names[factor.name]
         if isinstance(factor, Trig):
             angle = self._angle(factor.angle)
-            self.count["function"] += 1
+            self._count["function"] += 1
             wanted = f"{factor.function}_{self._angle_name(factor.angle)}"
             return self._simple(wanted, self.language.call(factor.function, [angle]), self._turns)
         if isinstance(factor, Root):
             return self._simple(f"sqrt_{factor.of}", self.language.literal(math.sqrt(factor.of)), self._turns)
         if isinstance(factor, Sum):
             return self._assign(self._next("part"), factor)
-        return self._simple(self._next(factor.function), self._applied(factor), self._rest)
+        return self._simple(self._next(factor.function), self._applied(factor), self._others)
 
     def _applied(self, factor: Applied) -> str:
         if factor.function == "neg":
@@ -333,9 +303,9 @@ class _Body:
         arguments = [self._inline(a) for a in factor.arguments]
         if factor.function in _INFIX:
             sign, kind = _INFIX[factor.function]
-            self.count[kind] += 1
+            self._count[kind] += 1
             return f"{enclosed(arguments[0])}{sign}{enclosed(arguments[1])}"
-        self.count["function"] += 1
+        self._count["function"] += 1
         return self.language.call(factor.function, arguments)
 
     def _angle(self, angle: Angle) -> str:
@@ -347,7 +317,7 @@ class _Body:
         inner = Sum(tuple(Term(n / common, ((s, 1),)) for s, n in angle))
         text = " ".join(self._terms(inner))
         if common != 1:
-            self.count["multiply"] += 1
+            self._count["multiply"] += 1
             text = f"{self.language.literal(self.language.value(common))}*({text})"
         if angle in self._paired and text not in self.names.values():
             text = self._simple(f"angle_{self._angle_name(angle)}", text, self._turns)
@@ -363,6 +333,19 @@ class _Body:
             parts.append(f"{sign}{size}{self.names[symbol.name]}")
         name = "_".join(parts)
         return name if len(name) <= 40 else f"sum{len(self._angles) + 1}"
+
+
+def header(sheet: Sheet, functions: Mapping[str, Routine], mark: str, clean: Callable[[str], str]) -> list[str]:
+    """The comment at the head of a file: its title, its notes, what each function costs, the symbols of vectors."""
+    total = sum((r.operations for r in functions.values()), Operations())
+    lines = [f"{clean(sheet.title)}: equations of motion, {clean(sheet.form)} form.", *map(clean, sheet.notes)]
+    lines += ["", f"Cost: {total}.", *(f"  {name}: {r.operations}" for name, r in functions.items()), ""]
+    lines = [f"{mark} {line}" if line else mark for line in lines]
+    for vector, symbols in sheet.vectors.items():
+        if symbols:
+            names = [f"{clean(s.name)}," for s in symbols]
+            lines += wrapped([*names[:-1], f"{names[-1][:-1]}."], f"{mark} {vector}: ", f"{mark}     ", WIDTH)
+    return lines
 
 
 def enclosed(text: str) -> str:

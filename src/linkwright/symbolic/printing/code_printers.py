@@ -15,7 +15,7 @@ from typing import ClassVar
 from linkwright.base.arguments import counted
 from linkwright.kernels.c.spelling import comment, function_name
 from linkwright.kernels.c.spelling import literal as c_literal
-from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, header, routine, wrapped
+from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, header, wrapped
 from linkwright.symbolic.printing.sheet import Sheet, ascii_identifier, folded, python_identifier, used
 
 _MATH = ("asin", "acos", "atan", "atan2", "sin", "cos", "tan", "sqrt", "exp", "log", "sinh", "cosh", "tanh", "pow")
@@ -60,7 +60,7 @@ def python_module(sheet: Sheet) -> str:
     functions: dict[str, Routine] = {}
     for block in sheet.blocks:
         name = python_identifier(block.name, {*Python.reserved, *functions})
-        functions[name] = routine(sheet, block, language)
+        functions[name] = Routine(sheet, block, language)
     lines = header(sheet, functions, "#", one_line)
     lines += ["", "import math"]
     if values:
@@ -194,7 +194,7 @@ def c_source(sheet: Sheet) -> str:
         name = f"{prefix}_{ascii_identifier(block.name, ()).rstrip('_')}"
         while name in functions or name in (f"{prefix}_parameters", f"{prefix}_values"):
             name += "_block"
-        functions[name] = routine(sheet, block, language)
+        functions[name] = Routine(sheet, block, language)
     lines = header(sheet, functions, " *", c_comment)
     lines[0] = lines[0].replace(" *", "/*", 1)
     lines += [" */", "#include <math.h>", ""]

@@ -6,7 +6,7 @@ from dataclasses import astuple
 from fractions import Fraction
 
 from linkwright.symbolic.formulas.formula import Block
-from linkwright.symbolic.printing.code import Operations, routine
+from linkwright.symbolic.printing.code import Operations, Routine
 from linkwright.symbolic.printing.code_printers import Python
 from linkwright.symbolic.printing.sheet import Sheet, size
 
@@ -28,7 +28,7 @@ def operations(what: Sheet | Block) -> Operations:
     """
     if isinstance(what, Sheet):
         return sum((operations(block) for block in what.blocks), Operations())
-    return routine(Sheet("", "", (what,), ()), what, _Counted()).operations
+    return Routine(Sheet("", "", (what,), ()), what, _Counted()).operations
 
 
 class _Counted(Python):
