@@ -147,10 +147,8 @@ def base_parameters(regressor: Regressor) -> BaseParameters:
     Where the model's numbers allow fewer (rounded cosines, or symbols whose values are special), they are found from
     samples instead, and `exact` is False.
     """
-    exact = relations(regressor, order(regressor))
-    if exact.numeric_rank(TOLERANCE) < len(exact.independent):
-        return sampled(regressor)
-    return _base_parameters(regressor, exact.independent, exact.coefficients(), exact=True)
+    exact = relations(regressor, order(regressor), TOLERANCE)
+    return sampled(regressor) if exact is None else _base_parameters(regressor, *exact, exact=True)
 
 
 def sampled(

@@ -10,7 +10,6 @@ denominator free of sines and roots.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from random import Random
@@ -29,50 +28,40 @@ PRIME = 4611686018427386903
 Row = dict[int, Poly]  # by column
 
 
-@dataclass(frozen=True)
-class Relations:
-    """The columns kept, and the simplest rows that say how the others depend on them."""
+def relations(
+    regressor: Regressor, order: Sequence[int], tolerance: float
+) -> tuple[list[int], dict[int, dict[int, Sum]]] | None:
+    """The independent columns, those early in `order`, and for each the columns that join it with what coefficient.
 
-    ring: Ring
-    rows: tuple[Row, ...]  # every different row
-    chosen: tuple[Row, ...]  # as many as columns kept
-    independent: tuple[int, ...]
-    parameters: Any
-
-    def numeric_rank(self, tolerance: float) -> int:
-        """The rank at the model's own numbers."""
-        columns = sorted({k for row in self.rows for k in row})
-        at = {k: i for i, k in enumerate(columns)}
-        still = self.ring.motion(np.zeros(len(self.ring.coordinates)))
-        places = [(i, at[k], value) for i, row in enumerate(self.rows) for k, value in row.items()]
-        matrix = np.zeros((len(self.rows), len(columns)))
-        values = Compiled([value for _, _, value in places])(self.ring.values({**still, **self.parameters}))
-        matrix[[i for i, _, _ in places], [k for _, k, _ in places]] = values
-        sizes = np.linalg.norm(matrix, axis=1, keepdims=True)
-        matrix = matrix / np.where(sizes > 0.0, sizes, 1.0)
-        return int(np.linalg.matrix_rank(matrix, tol=tolerance * np.sqrt(len(self.rows))))
-
-    def coefficients(self) -> dict[int, dict[int, Sum]]:
-        """For each column kept, the parameters that join it and with what coefficient."""
-        by_pivot: dict[int, dict[int, Sum]] = {k: {} for k in self.independent}
-        for pivot, row in _eliminated(self.ring, [dict(row) for row in self.chosen], set(self.independent)).items():
-            for k, value in row.items():
-                if k != pivot:
-                    by_pivot[pivot][k] = quotient(self.ring, value, row[pivot])
-        return by_pivot
-
-
-def relations(regressor: Regressor, order: Sequence[int]) -> Relations:
-    """The relations of a regressor's columns; those early in `order` are kept."""
-    ring = regressor.ring
-    rows = _rows(regressor)
+    None where the rank at the model's own numbers is less, to this tolerance: then the relations hold only there.
+    """
+    ring, rows = regressor.ring, _rows(regressor)
     point = _point(ring)
     columns = [k for k in order if any(k in row for row in rows)]
     values = [[_value(row[k], point) if k in row else 0 for k in columns] for row in rows]
     independent = [columns[i] for i in _pivots(values)]
+    if _numeric_rank(regressor, rows, tolerance) < len(independent):
+        return None
     at = [i for i, k in enumerate(columns) if k in set(independent)]
-    chosen = [rows[i] for i in _pivots([[value[i] for value in values] for i in at])]
-    return Relations(ring, tuple(rows), tuple(chosen), tuple(independent), regressor.model.values)
+    # As many of the simplest rows as columns.
+    chosen = [dict(rows[i]) for i in _pivots([[value[i] for value in values] for i in at])]
+    joining: dict[int, dict[int, Sum]] = {k: {} for k in independent}
+    for pivot, row in _eliminated(ring, chosen, set(independent)).items():
+        joining[pivot] = {k: quotient(ring, entry, row[pivot]) for k, entry in row.items() if k != pivot}
+    return independent, joining
+
+
+def _numeric_rank(regressor: Regressor, rows: Sequence[Row], tolerance: float) -> int:
+    """The rank of the rows at the model's own numbers."""
+    ring, columns = regressor.ring, sorted({k for row in rows for k in row})
+    places = [(i, columns.index(k), entry) for i, row in enumerate(rows) for k, entry in row.items()]
+    matrix = np.zeros((len(rows), len(columns)))
+    numbers = {**ring.motion(np.zeros(regressor.n)), **regressor.model.values}
+    entries = Compiled([entry for _, _, entry in places])(ring.values(numbers))
+    matrix[[i for i, _, _ in places], [k for _, k, _ in places]] = entries
+    sizes = np.linalg.norm(matrix, axis=1, keepdims=True)
+    matrix = matrix / np.where(sizes > 0.0, sizes, 1.0)
+    return int(np.linalg.matrix_rank(matrix, tol=tolerance * np.sqrt(len(rows))))
 
 
 def _rows(regressor: Regressor) -> list[Row]:
