@@ -12,7 +12,8 @@ from hypothesis import given, settings
 
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.formulas.formula import Applied, Block, Root, Sum, Symbol
-from linkwright.symbolic.printing import Sheet, latex_block, latex_document, latex_formula
+from linkwright.symbolic.printing import Sheet, latex_block, latex_document
+from linkwright.symbolic.printing.latex import Latex
 
 pdflatex = shutil.which("pdflatex")
 needs_latex = pytest.mark.skipif(pdflatex is None, reason="no pdflatex: install texlive-latex-base or its like")
@@ -34,7 +35,7 @@ needs_latex = pytest.mark.skipif(pdflatex is None, reason="no pdflatex: install 
     ],
 )
 def test_formulas_read_as_textbooks_print(formula: Sum, written: str) -> None:
-    assert latex_formula(formula) == written
+    assert Latex().sum(formula) == written
 
 
 def test_short_blocks_are_matrices_and_long_ones_go_entry_by_entry() -> None:

@@ -15,15 +15,15 @@ from linkwright.symbolic.printing import (
     html_page,
     latex_document,
     markdown_page,
-    mathml_formula,
     python_module,
 )
+from linkwright.symbolic.printing.mathml import MathML, math
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(formulas.formulas)
 def test_mathml_is_well_formed(formula: Sum) -> None:
-    Reader(mathml_formula(formula))
+    Reader(math(MathML().sum(formula)))
 
 
 def test_the_page_has_every_section_and_its_contents_lead_there() -> None:

@@ -21,6 +21,7 @@ from linkwright.exports import modules as M
 from linkwright.exports.pages import LEAST_IN_PYTHON, Vectors, operations, readme
 from linkwright.exports.subject import Subject, plain
 from linkwright.kernels.c.spelling import distinct
+from linkwright.symbolic.printing.code_printers import listed, returned
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.build import record
@@ -63,32 +64,6 @@ def number(x: float, *, exact: bool = False) -> str:
     return repr(x) if x >= 0 and math.copysign(1.0, x) > 0 else f"({x!r})"
 
 
-def assignments(
-    block: Block,
-    inputs: Sequence[str],
-    words: Sequence[str],
-    *,
-    keep: str = "{0}",
-    exact: bool = False,
-    tables: str = "",
-) -> tuple[list[str], list[str]]:
-    """(lines, outputs): one assignment an operation that an output needs, and the texts of the outputs.
-
-    `keep` is put around every operation; `exact` writes whole numbers without a point; `tables` is what the names of
-    the tables end with.
-    """
-    needed = set(block.needed())
-    names = [*(number(x, exact=exact) for x in block.constants.tolist()), *inputs]
-    lines = []
-    for k, row in enumerate(block.rows()):
-        name = f"v{block.first_operation + k}"
-        names.append(name)
-        if k in needed:
-            text = words[row[0]].format(*(names[x] for x in O.operands_of(row)), tables=tables, table=row[2])
-            lines.append(f"{name} = {keep.format(text)}")
-    return lines, [names[k] for k in block.outputs.tolist()]
-
-
 def tables_text(tables: Sequence[Table], suffix: str = "") -> list[str]:
     """The numbers of the tables."""
     breaks = [_tuple(map(number, t.breaks)) for t in tables]
@@ -129,13 +104,7 @@ def code_text(block: Block) -> list[str]:
 
 
 def _long(name: str, entries: Sequence[str]) -> list[str]:
-    lines, line = [f"{name} = ("], "   "
-    for entry in entries:
-        if len(line) + len(entry) > 116:
-            lines.append(line)
-            line = "   "
-        line += f" {entry},"
-    return [*lines, *([line] if line.strip() else []), ")"]
+    return listed(f"{name} = (", entries, ")", ",)" if len(entries) == 1 else ")")
 
 
 #: Operations of a function up to which its tape is differentiated: beside a recursion of its own, and without one.
@@ -286,13 +255,22 @@ def _sizes(subject: Subject) -> list[str]:
 def _straight_function(
     name: str, block: Block, words: Sequence[str], *, keep: str = "{0}", exact: bool = False, tables: str = ""
 ) -> list[str]:
-    inputs = [f"x[{k}]" for k in range(block.n_inputs)]
-    lines, results = assignments(block, inputs, words, keep=keep, exact=exact, tables=tables)
-    rows = [", ".join(results[k : k + 8]) for k in range(0, len(results), 8)]
-    returned = ["    return [", *(f"        {row}," for row in rows), "    ]"]
-    data = tables_text(block.tables, tables)
-    data += ["", ""] if data else []
-    return [*data, f"def {name}(x):", *(f"    {line}" for line in lines), *returned, "", ""]
+    """A function of the flat inputs x: one assignment an operation that an output needs, and the list of the outputs.
+
+    `keep` is put around every operation; `exact` writes whole numbers without a point; `tables` is what the names of
+    the tables end with.
+    """
+    needed = set(block.needed())
+    texts = [number(x, exact=exact) for x in block.constants.tolist()] + [f"x[{k}]" for k in range(block.n_inputs)]
+    lines = tables_text(block.tables, tables)
+    lines += [*(["", ""] if lines else []), f"def {name}(x):"]
+    for k, row in enumerate(block.rows()):
+        texts.append(f"v{block.first_operation + k}")
+        if k in needed:
+            text = words[row[0]].format(*(texts[x] for x in O.operands_of(row)), tables=tables, table=row[2])
+            lines.append(f"    {texts[-1]} = {keep.format(text)}")
+    outputs = [texts[k] for k in block.outputs.tolist()]
+    return [*lines, *returned(outputs, (len(outputs),)), "", ""]
 
 
 # -- CasADi ------------------------------------------------------------------------------------------------

@@ -10,8 +10,7 @@ from linkwright.symbolic.printing.code_printers import c_source, python_module
 from linkwright.symbolic.printing.count import operations
 from linkwright.symbolic.printing.equation_page import html_page, markdown_page
 from linkwright.symbolic.printing.formula_writer import text
-from linkwright.symbolic.printing.latex import latex_block, latex_document, latex_formula
-from linkwright.symbolic.printing.mathml import mathml_formula
+from linkwright.symbolic.printing.latex import latex_block, latex_document
 from linkwright.symbolic.printing.sheet import Sheet
 
 #: The printers of a whole file, by the method of `Equations` that gives its text.
@@ -31,9 +30,7 @@ __all__ = [
     "html_page",
     "latex_block",
     "latex_document",
-    "latex_formula",
     "markdown_page",
-    "mathml_formula",
     "operations",
     "python_module",
     "text",

@@ -9,7 +9,7 @@ import json
 import keyword
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from linkwright.base.arguments import counted
@@ -50,8 +50,7 @@ class Python(Language):
     def literal(self, x: float) -> str:
         return str(int(x)) if x < 1e15 and x == int(x) else float_text(x)
 
-    def identifier(self, name: str, taken: Iterable[str]) -> str:
-        return python_identifier(name, taken)
+    identifier = staticmethod(python_identifier)
 
 
 def python_module(sheet: Sheet) -> str:
@@ -178,8 +177,7 @@ class C(Language):
     def literal(self, x: float) -> str:
         return c_literal(x, "float64")
 
-    def identifier(self, name: str, taken: Iterable[str]) -> str:
-        return ascii_identifier(name, taken)
+    identifier = staticmethod(ascii_identifier)
 
 
 def c_source(sheet: Sheet) -> str:

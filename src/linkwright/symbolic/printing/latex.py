@@ -12,7 +12,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Sum, Trig
 from linkwright.symbolic.printing.count import costs
 from linkwright.symbolic.printing.formula_writer import Drawing, decimal
-from linkwright.symbolic.printing.sheet import Sheet, Split, different, folded, greek_name, places
+from linkwright.symbolic.printing.sheet import Sheet, Split, different, each_once, folded, greek_name, places
 
 #: A document with more terms than this is nothing to read.
 LIMIT = 20_000
@@ -90,23 +90,18 @@ class Latex(Drawing):
         return r"\begin{bmatrix} " + r" \\ ".join(rows) + r" \end{bmatrix}"
 
 
-def latex_formula(formula: Sum) -> str:
-    """A formula in one line, for math mode."""
-    return Latex().sum(formula)
-
-
 def latex_block(block: Block, width: int = 90) -> str:
     """A block as displays of amsmath: one matrix where it fits, else its entries one by one with broken lines.
 
     `width` is about how many signs a line holds.
     """
     writer = Latex()
-    entries, held = different(block)
     if block.shape:
-        texts = [writer.sum(entry) for entry in entries]
-        cells = [texts[which] for which in held]
-        if block.columns <= 10 and _matrix_width(cells, block.columns) <= width:
+        cells = each_once(block, writer.sum)
+        columns = [cells[k :: block.columns] for k in range(block.columns)]
+        if block.columns <= 10 and sum(max(map(_width, column)) + 2 for column in columns) <= width:
             return rf"\[ {writer.whole(block, cells)} \]"
+    _, held = different(block)
     # Each different entry once, where it stands first; zeros everywhere in vectors.
     listed = [
         (writer.entry_name(block, place), entry)
@@ -221,10 +216,6 @@ def _cost(sheet: Sheet, writer: Latex) -> list[str]:
 
 
 # -- matrices and broken lines --------------------------------------------------------------------------------------
-def _matrix_width(cells: Sequence[str], columns: int) -> int:
-    return sum(max(map(_width, cells[k::columns])) + 2 for k in range(columns))
-
-
 def _width(text: str) -> int:
     """About how many signs a formula is wide: commands are one, braces and subscripts' marks none."""
     text = re.sub(r"\\(?:dfrac|tfrac|mathrm|mathit|dot|ddot|,|bigl|bigr)(?![a-z])|[{}_^ ]", "", text)

@@ -113,11 +113,6 @@ def math(inside: str, display: bool = False) -> str:
     return f'<math display="block">{inside}</math>' if display else f"<math>{inside}</math>"
 
 
-def mathml_formula(formula: Sum) -> str:
-    """A formula as one `<math>` element."""
-    return math(MathML().sum(formula))
-
-
 #: Terms up to which something is drawn; what is longer is described in a line.
 SHORT = 120
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from linkwright.base.arguments import free_name
 from linkwright.base.locks import cached_property
@@ -255,6 +256,13 @@ def different(block: Block) -> tuple[list[Sum], list[int]]:
             distinct.append(entry)
         held.append(which)
     return distinct, held
+
+
+def each_once(block: Block, write: Callable[[Sum], Any]) -> list[Any]:
+    """What `write` makes of the entries, of each different one once."""
+    distinct, held = different(block)
+    written = [write(entry) for entry in distinct]
+    return [written[which] for which in held]
 
 
 def used(block: Block) -> dict[str, Symbol]:

@@ -14,27 +14,21 @@ from typing import Any
 import sympy
 
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
-from linkwright.symbolic.printing.sheet import different
+from linkwright.symbolic.printing.sheet import each_once
 
 
 def to_sympy(formula: Sum) -> sympy.Expr:
     """The formula in plain symbols: `sympy.Symbol(name)`, without assumptions."""
-    return _Maker().sum(formula)
+    return _Expressions().sum(formula)
 
 
 def to_sympy_block(block: Block) -> Any:
     """A `sympy.Matrix` of a matrix or vector (a column), or the expression of a single formula."""
-    maker = _Maker()
-    distinct, held = different(block)
-    expressions = [maker.sum(entry) for entry in distinct]
-    entries = [expressions[which] for which in held]
-    if not block.shape:
-        return entries[0]
-    rows, columns = block.shape if len(block.shape) == 2 else (block.shape[0], 1)
-    return sympy.Matrix(rows, columns, entries)
+    entries = each_once(block, _Expressions().sum)
+    return sympy.Matrix(block.shape[0], block.columns, entries) if block.shape else entries[0]
 
 
-class _Maker:
+class _Expressions:
     """Makes expressions; symbols, cosines and their powers once each."""
 
     def __init__(self) -> None:
@@ -138,14 +132,10 @@ def _rational(x: Fraction) -> Any:
     return sympy.Rational(x.numerator, x.denominator)
 
 
-def _compare(x: Any, y: Any) -> int:
-    return int(x.compare(y))
-
-
 def _ranks(atoms: Iterable[Any]) -> dict[Any, int]:
     """Each different expression's place in SymPy's order."""
     different = list(dict.fromkeys(atoms))
-    return {x: rank for rank, x in enumerate(sorted(different, key=cmp_to_key(_compare)))}
+    return {x: rank for rank, x in enumerate(sorted(different, key=cmp_to_key(sympy.Basic.compare)))}
 
 
 def _ranks_of_classes(expressions: Iterable[Any]) -> dict[type, int]:
@@ -166,9 +156,9 @@ def _ordered_as_expected() -> bool:
     for k, number in enumerate(numbers):
         some = [(x, k % 3 - 1), (y, 2), (turns[k % 2], 1 + k // 4), (Root(2), k % 2)]
         terms.append(Term(number, tuple((f, n) for f, n in some if n)))
-    maker = _Maker()
+    expressions = _Expressions()
     sample = Sum(tuple(terms))
-    return bool(maker.long(sample) == sympy.Add(*(maker.by_sympy(term) for term in sample)))
+    return bool(expressions.long(sample) == sympy.Add(*(expressions.by_sympy(term) for term in sample)))
 
 
 def _function(name: str, args: list[Any]) -> Any:
