@@ -49,7 +49,7 @@ class Search:
     - `iterations`: the most that a solver takes from each start, 200 by default.
     - `progress`: a function that is called with the evaluations so far and the best objective, after each evaluation.
 
-    `lw.optimise(model, "max(block.x)", {"crank": (0.5, 1.5)}, search=lw.Search(starts=8, seed=1))`
+    >>> search = lw.Search(starts=8, seed=1)  # for lw.optimise(..., search=search)
     """
 
     solver: str | None = None
@@ -108,7 +108,11 @@ def optimise(
     assembled makes the step shorter; an interrupt ends with the best so far. Raises ModelError and NameNotFound for a
     question that cannot be asked, and where the start cannot be evaluated.
 
-    `lw.optimise("crank.mks", "max(abs(rev1.rate))", {"length": (5.0, 6.5)}, {"range(block.x)": (4.0, None)})`
+    >>> mech = lw.from_dh([{"a": "length", "mass": 1.0}], gravity=(0, -9.81, 0))  # falls from the horizontal
+    >>> options = {"analysis": lw.AnalysisSettings("dynamic", dt=0.05), "times": [0.0, 0.1]}
+    >>> best = lw.optimise(mech, "final(joint1.angle)", {"length": (0.5, 2.0)}, maximise=True, **options)
+    >>> round(best.parameters["length"], 6)
+    2.0
     """
     since = perf_counter()
     mech = mechanism_of(mech)

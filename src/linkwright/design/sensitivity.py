@@ -126,7 +126,10 @@ def sensitivities(
     Raises ModelError and NameNotFound for a question that cannot be asked, and a LinkwrightError where outputs have no
     value or no derivative.
 
-    `lw.sensitivities("crank.mks", "stroke = range(block.x)", {"length": 1.2}).gradient()`
+    >>> mech = lw.from_dh([{"a": "length", "mass": 1.0}], gravity=(0, -9.81, 0))  # falls from the horizontal
+    >>> options = {"analysis": "dynamic", "times": [0.0, 0.1]}
+    >>> lw.sensitivities(mech, "final(joint1.angle)", {"length": 0.5}, **options).gradient().round(3)
+    array([0.196])
     """
     mech = mechanism_of(mech)
     if order not in (1, 2):

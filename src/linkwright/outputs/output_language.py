@@ -56,7 +56,10 @@ class AnalysisSettings:
     - `rtol`, `atol`: the relative and absolute tolerance of methods that choose their steps.
     - `freedom`: of kinematic and inverse dynamic analysis, "minimum-norm" or "pivoting", as `lw.analyse` has it.
 
-    `lw.sensitivities(model, "final(block.x)", "mass", analysis=lw.AnalysisSettings("dynamic", dt=1e-3))`
+    >>> mech = lw.from_dh([{"a": "length", "mass": 1.0}], gravity=(0, -9.81, 0))  # falls from the horizontal
+    >>> dynamic = lw.AnalysisSettings.of(lw.AnalysisSettings("dynamic", dt=1e-3))
+    >>> lw.sensitivities(mech, "final(joint1.angle)", "length", times=[0.0, 0.1], analysis=dynamic).gradient().round(4)
+    array([0.049])
     """
 
     kind: str | None = None
@@ -68,7 +71,7 @@ class AnalysisSettings:
 
     @classmethod
     def of(cls, analysis: Any) -> AnalysisSettings:
-        """An analysis as it is given: settings, the kind alone, or None."""
+        """Settings of an `analysis` as it is given: settings, the kind alone, or None."""
         return analysis if isinstance(analysis, cls) else cls(analysis)
 
     @property

@@ -59,14 +59,24 @@ class Solution:
     `lw.analyse`, `lw.simulate` and `lw.open` give one. time: the time points (s), (T,). status: how the run ended; a
     run that stopped early has the points up to there. counters: the work that it took. events: the events that were
     met, each with name, time, q and v. series: forces by name, each with values (T,) and unit. description: the model.
+    arrays: the motion of the bodies, by quantity. iterations: of Newton's method, (T,). states: q, v and a.
 
-    `position("block")` and its sisters take the name of a body, a frame, a trace or ground and give one row a time
+    `position("block")` and its sisters take the `name` of a body, a frame, a trace or ground and give one row a time
     point; capital and small letters are the same where only one name fits. Another name is a NameNotFound.
 
-    >>> import linkwright as lw
+    >>> import tempfile, linkwright as lw
     >>> sol = lw.simulate(lw.chain(2), t_end=0.5, q0=[0.9, -0.4], saving=lw.Saving(interval=0.1))
-    >>> sol.position("link2").shape, sol.joint("joint1").shape, bool(sol.status)
-    ((6, 3), (6, 1), True)
+    >>> x, v, a = sol.position("link2"), sol.velocity("link2"), sol.acceleration("link2")
+    >>> e, omega, alpha = sol.orientation("link2"), sol.angular_velocity("link2"), sol.angular_acceleration("link2")
+    >>> x.shape, e.shape, sol.joint("joint1").shape, sol.energy().shape, bool(sol.status)
+    ((6, 3), (6, 4), (6, 1), (6,), True)
+    >>> rates, accelerations = sol.joint_rate("joint1"), sol.joint_acceleration("joint1")
+    >>> sol.add_notes(["a note"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sol.save(f"{folder}/swing.nc")
+    ...     sol.to_csv(f"{folder}/swing.csv", ["link1", "link2"])
+    ...     page = sol.animate(f"{folder}/swing.html")
+    ...     figure = sol.plot("link2", "position", f"{folder}/swing.svg")
     """
 
     def __init__(
@@ -112,10 +122,18 @@ class Solution:
         states: States | None = None,
         events: Sequence[Occurrence] = (),
     ) -> Solution:
-        """A solution of plain arrays: time (T,), vectors (T, nb, 3) of body origins in ground's axes, orientation
-        (T, nb, 4) as Euler parameters e0..e3 that do not change sign from one time to the next, iterations (T,).
+        """A solution of plain arrays, which are copied; bodies are in the order of the description.
 
-        Bodies are in the order of the description. The arrays are copied.
+        `description`, `status`, `counters`, `states` (None) and `events` (none) are as in the class. `time` (T,);
+        `position`, `velocity`, `angular_velocity`, `acceleration` and `angular_acceleration` (T, nb, 3) of body origins
+        in ground's axes; `orientation` (T, nb, 4), Euler parameters e0..e3 that do not change sign from one time to the
+        next; `iterations` (T,). Raises ShapeError for arrays of other shapes.
+
+        >>> import numpy as np, linkwright as lw
+        >>> x, e, n = np.zeros((1, 1, 3)), np.array([[[1.0, 0.0, 0.0, 0.0]]]), [0]
+        >>> ends = {"status": lw.Status(True), "counters": lw.Counters()}
+        >>> len(lw.Solution.of(lw.chain(1).description, [0.0], x, e, x, x, x, x, iterations=n, **ends))
+        1
         """
         when = _checked("time", time, None, "(T,)")
         motion = (position, orientation, velocity, angular_velocity, acceleration, angular_acceleration)
@@ -141,9 +159,15 @@ class Solution:
         events: Sequence[Occurrence] = (),
         mechanism: Mechanism | None = None,
     ) -> Solution:
-        """A solution of coordinates: time (T,), q (T, nq), v and a (T, nv) of the spanning tree.
+        """A solution of coordinates: `time` (T,), `q` (T, nq), `v` and `a` (T, nv) of the spanning tree.
 
-        The motion of the bodies is computed when it is first asked for. Arrays of floats are not copied, but sealed.
+        The motion of the bodies is computed when it is first asked for, by `mechanism` if it is given. Arrays of floats
+        are not copied, but sealed. `description`, `status`, `counters` and `events` (none) are as in the class.
+
+        >>> import linkwright as lw
+        >>> ends, x = {"status": lw.Status(True), "counters": lw.Counters()}, [[0.0], [0.1]]
+        >>> lw.Solution.of_states(lw.chain(1).description, [0.0, 0.1], x, x, x, **ends).position("link1").shape
+        (2, 3)
         """
         when = _taken("time", time, None)
         x = Tree(description, span(description)).coordinates if mechanism is None else mechanism
@@ -156,7 +180,13 @@ class Solution:
         return solution
 
     def with_series(self, series: Mapping[str, Series]) -> Solution:
-        """The same with these series besides those it has."""
+        """The same with these `series` besides those it has; each has values (T,) and a unit.
+
+        >>> import linkwright as lw
+        >>> sol = lw.analyse(lw.chain(1), times=[0.0, 0.1], analysis="dynamic")
+        >>> more = sol.with_series({"copy": next(iter(sol.series.values()))})
+        >>> figure = more.plot_series("copy")
+        """
         for name, one in series.items():
             if len(one) != len(self):
                 text = f"series {name!r} has {len(one)} values; there are {len(self)} time points"
@@ -167,7 +197,7 @@ class Solution:
         return extended
 
     def add_notes(self, notes: Iterable[str]) -> None:
-        """Put further notes behind those of the status."""
+        """Put further `notes`, sentences, behind those of the status."""
         self.status = replace(self.status, notes=(*self.status.notes, *notes))
 
     def __len__(self) -> int:
@@ -364,7 +394,7 @@ class Solution:
     ) -> Path | Animation:
         """Write an animation as one HTML file that any browser shows, and return its path.
 
-        Without a path, an `Animation` that notebooks show, `height` pixels high (from 100 to 4000; 460 by default).
+        Without a `path`, an `Animation` that notebooks show, `height` pixels high (from 100 to 4000; 460 by default).
         `title` is the page's title; by default the model's name.
         """
         from linkwright.results.solution_view import animate  # for its weight: a page is seldom written

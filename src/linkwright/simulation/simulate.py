@@ -75,8 +75,8 @@ def simulate(
     parameters: other values of the model's parameters, by name; by default those of the model. A second value compiles
     nothing.
 
-    Other arguments: stepping, an `lw.Stepping` (start time, absolute tolerance, longest step, energy, Python laws), and
-    saving, an `lw.Saving` (times that are stored, checkpoint, progress).
+    Other arguments: `stepping`, an `lw.Stepping` (start time, absolute tolerance, longest step, energy, Python laws),
+    and `saving`, an `lw.Saving` (times that are stored, checkpoint, progress).
 
     A run that cannot continue is returned as far as it went, and `sol.status` says why; so is one that Ctrl-C ends.
     Raises ModelError for arguments that contradict each other or the mechanism, ShapeError and DtypeError for arrays,

@@ -50,7 +50,9 @@ def normal(mean: float, deviation: float, low: float | None = None, high: float 
     `mean` and `deviation` (> 0, the standard deviation) are in the parameter's unit. Outside `low` and `high`, None by
     default, the distribution is cut off. Raises ModelError for numbers that make no distribution.
 
-    `lw.sweep(model, {"mass": lw.normal(1.0, 0.1, low=0.5)}, "final(block.x)")`
+    >>> parameters = {"mass": lw.normal(1.0, 0.1, low=0.5)}  # for lw.sweep(model, parameters, ...)
+    >>> print(parameters["mass"])
+    normal(1, 0.1, 0.5)
     """
     mean, deviation = _numbers("normal", mean, deviation)
     low, high = (None if x is None else _numbers("normal", x)[0] for x in (low, high))
@@ -79,7 +81,9 @@ def lognormal(median: float, sigma: float) -> Distribution:
     `median` (> 0) is in the parameter's unit; `sigma` (> 0) is the standard deviation of the logarithm. Raises
     ModelError for numbers that make no distribution.
 
-    `lw.sweep(model, {"stiffness": lw.lognormal(1e4, 0.2)}, "final(block.x)")`
+    >>> parameters = {"stiffness": lw.lognormal(1e4, 0.2)}  # for lw.sweep(model, parameters, ...)
+    >>> print(parameters["stiffness"])
+    lognormal(10000, 0.2)
     """
     median, sigma = _numbers("lognormal", median, sigma)
 
@@ -99,7 +103,9 @@ def uniform(low: float, high: float) -> Distribution:
 
     Both are in the parameter's unit. Raises ModelError unless low < high.
 
-    `lw.sweep(model, {"angle": lw.uniform(0.0, 0.5)}, "final(block.x)")`
+    >>> parameters = {"angle": lw.uniform(0.0, 0.5)}  # for lw.sweep(model, parameters, ...)
+    >>> print(parameters["angle"])
+    uniform(0, 0.5)
     """
     low, high = _numbers("uniform", low, high)
     law = Distribution("uniform", (low, high), lambda probability: low + (high - low) * probability)
@@ -112,7 +118,9 @@ def loguniform(low: float, high: float) -> Distribution:
 
     Both are in the parameter's unit. Raises ModelError unless 0 < low < high.
 
-    `lw.sweep(model, {"damping": lw.loguniform(1.0, 1e3)}, "final(block.x)")`
+    >>> parameters = {"damping": lw.loguniform(1.0, 1e3)}  # for lw.sweep(model, parameters, ...)
+    >>> print(parameters["damping"])
+    loguniform(1, 1000)
     """
     low, high = _numbers("loguniform", low, high)
     law = Distribution("loguniform", (low, high), lambda probability: np.asarray(low * (high / low) ** probability))
@@ -125,7 +133,9 @@ def triangular(low: float, mode: float, high: float) -> Distribution:
 
     All are in the parameter's unit. Raises ModelError unless low ≤ mode ≤ high and low < high.
 
-    `lw.sweep(model, {"length": lw.triangular(0.9, 1.0, 1.2)}, "final(block.x)")`
+    >>> parameters = {"length": lw.triangular(0.9, 1.0, 1.2)}  # for lw.sweep(model, parameters, ...)
+    >>> print(parameters["length"])
+    triangular(0.9, 1, 1.2)
     """
     low, mode, high = _numbers("triangular", low, mode, high)
 
@@ -146,7 +156,9 @@ def choice(values: Sequence[float]) -> Distribution:
     `values` (n,) are in the parameter's unit. A plain list is a grid instead: every value in turn. Raises ModelError
     without values.
 
-    `lw.sweep(model, {"teeth": lw.choice([20, 24, 30])}, "final(block.x)")`
+    >>> parameters = {"teeth": lw.choice([20, 24, 30])}  # for lw.sweep(model, parameters, ...)
+    >>> print(parameters["teeth"])
+    choice(20, 24, 30)
     """
     choices = _numbers("choice", *values)
     if not choices:

@@ -38,7 +38,10 @@ class Sampling:
 
     - `fixed`: other parameters of the model with one value for all cases, by name, in the model's units.
 
-    `lw.sweep(model, {"mass": lw.normal(1, 0.1)}, "final(block.x)", sampling=lw.Sampling("sobol", cases=256, seed=1))`
+    >>> mech, options = lw.from_dh([{"a": "length", "mass": 1.0}]), {"analysis": "dynamic", "times": [0.0, 0.1]}
+    >>> sampling = lw.Sampling("sobol", cases=4, seed=1)
+    >>> len(lw.sweep(mech, {"length": lw.normal(1, 0.1)}, "final(joint1.angle)", sampling=sampling, **options))
+    4
     """
 
     method: str | None = None
@@ -56,7 +59,8 @@ class StudyFolder:
     - `resume`: go on with the study that the folder holds, where it holds one (False by default).
     - `overwrite`: begin anew, and remove the study that the folder holds (False by default).
 
-    `lw.sweep(model, {"length": [1, 2]}, "max(tip.y)", store=lw.StudyFolder("out/study", resume=True))`
+    >>> lw.StudyFolder.of("out/study"), lw.StudyFolder.of(None)  # for lw.sweep(..., store=...)
+    (StudyFolder(path='out/study', resume=False, overwrite=False), None)
     """
 
     path: str | os.PathLike[str]
@@ -68,7 +72,7 @@ class StudyFolder:
 
     @classmethod
     def of(cls, store: Any) -> StudyFolder | None:
-        """The folder as it is given to `lw.sweep`: itself, a path, or None."""
+        """The folder of a `store` as it is given to `lw.sweep`: itself, a path, or None."""
         return store if store is None or isinstance(store, cls) else cls(store)
 
 
@@ -82,7 +86,7 @@ class Execution:
     - `chunk`: how many cases are computed together, chosen by their number by default.
     - `progress`: a function that is called with the cases done and all cases, after every chunk.
 
-    `lw.sweep(model, {"stiffness": [1e3, 1e9]}, "final(mass.z)", execution=lw.Execution(workers=4, time_limit=60))`
+    >>> execution = lw.Execution(workers=4, time_limit=60.0)  # for lw.sweep(..., execution=execution)
     """
 
     workers: int | None = None

@@ -153,6 +153,24 @@ class Study:
 
     `data` is one xarray dataset of all; `ok` tells which cases are good and `failed` why the others are not. `best`
     has the cases with the smallest or largest of an output, `case(k)` the whole motion of one, computed anew.
+
+    `lw.sweep` makes one, of a `task` (model, analysis and outputs), a `plan` (the cases) and a `batch` (their outputs);
+    `loaded` cases were there when it was resumed (0), and the others took so many `seconds` (0).
+
+    >>> import tempfile
+    >>> mech = lw.from_dh([{"a": "length", "mass": 1.0}], gravity=(0, -9.81, 0))  # falls from the horizontal
+    >>> options = {"analysis": "dynamic", "times": [0.0, 0.1, 0.2]}
+    >>> study = lw.sweep(mech, {"length": [0.5, 1.0]}, "fall = final(joint1.angle)", **options)
+    >>> study.described(), study.scalar("fall").round(3), study.case(1).q.shape
+    ('2 cases: length: 2 values 0.5 … 1', array([-0.39 , -0.196]), (3, 1))
+    >>> float(study.best("fall", 1)["length"][0]), dict(study.grid().sizes), study.summary()[0]
+    (0.5, {'length': 2, 'time': 3}, ('length', '0.5', '0.75', '1', ''))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study.to_csv(f"{folder}/study.csv")
+    ...     study.save(f"{folder}/study.nc")
+    ...     page, figure = study.animate(0, f"{folder}/case.html"), study.plot("fall", path=f"{folder}/fall.svg")
+    ...     len(lw.Study.open(f"{folder}/study.nc"))
+    2
     """
 
     def __init__(self, task: Task, plan: Plan, batch: Batch, *, loaded: int = 0, seconds: float = 0.0) -> None:
@@ -239,10 +257,8 @@ class Study:
     def best(self, name: str, n: int = 5, *, largest: bool = False) -> xarray.Dataset:
         """The good cases with the smallest values of an output, the smallest first.
 
-        `name` is an output of one number a case, `n` how many cases (5 by default); `largest=True` gives those with the
+        `name` is an output of one number a case, `n` how many cases (5 by default); `largest` (False): those with the
         largest values. Returns an xarray dataset with the parameters and outputs of these cases.
-
-        `study.best("stroke", 3, largest=True)`
         """
         x = np.where(self.ok, self.scalar(name), np.nan)
         order = np.argsort(-x if largest else x, kind="stable")  # NaN comes last
@@ -285,7 +301,7 @@ class Study:
         return plot(self, names, kind, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a NetCDF file that `lw.Study.open` reads; a name in .csv gets the table of parameters and outputs."""
+        """Write a NetCDF file that `lw.Study.open` reads; a `path` in .csv gets the table of parameters and outputs."""
         if path_text("a study", path).lower().endswith(".csv"):
             self.to_csv(path)
             return

@@ -287,7 +287,10 @@ def sweep(
     Returns a `Study`. A case that fails is a row with a reason; so is one that crashes its process. Raises ModelError
     and NameNotFound for a question that cannot be asked, and LinkwrightError where a scheduler or a folder fails.
 
-    `lw.sweep("crank.mks", {"length": [1.0, 1.1], "mass": lw.normal(2, 0.1)}, "stroke = range(block.x)")`
+    >>> mech = lw.from_dh([{"a": "length", "mass": 1.0}], gravity=(0, -9.81, 0))  # falls from the horizontal
+    >>> options = {"analysis": "dynamic", "times": [0.0, 0.1, 0.2]}
+    >>> lw.sweep(mech, {"length": [0.5, 1.0]}, "fall = final(joint1.angle)", **options)["fall"].round(3)
+    array([-0.39 , -0.196])
     """
     sampling, execution, folder = sampling or Sampling(), execution or Execution(), StudyFolder.of(store)
     for name in sampling.fixed:

@@ -53,7 +53,7 @@ def equations(
     most: int = MOST,
     progress: Progress | None = None,
 ) -> Equations:
-    """The equations of motion of a mechanism (or of a model file) whose joints form a tree.
+    """The equations of motion of the mechanism (or model file) `mech`, whose joints form a tree.
 
     - `literal`: which numbers become symbols: "named" (none but the model's own parameters), "inertial" (every mass,
       centre, inertia, motor inertia and friction), "all" (lengths and gravity too), or a collection of the words mass,

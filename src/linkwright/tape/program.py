@@ -337,7 +337,7 @@ class Program:
         return backends().c_text(self, name, precision)
 
     def to_cuda(self, *, name: str | None = None, precision: str = "float64") -> str:
-        """The text of one self-contained CUDA file, a kernel with a thread a state; arguments as in `to_c`."""
+        """The text of one self-contained CUDA file, a kernel with with `name` and `precision` as in `to_c`."""
         return backends().cuda_text(self, name, precision)
 
     def to_sympy(self) -> Any:
