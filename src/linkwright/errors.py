@@ -79,7 +79,7 @@ class NameNotFound(LinkwrightError, KeyError):
     """A name that the mechanism does not have; carries the name and the close ones."""
 
     def __init__(self, kind: str, name: str, known: list[str]) -> None:
-        from difflib import get_close_matches
+        from difflib import get_close_matches  # weight: difflib
 
         by_case: dict[str, list[str]] = {}
         for one in known:

@@ -16,10 +16,12 @@ from linkwright.dynamics.functions import ForwardMethod, Reference, Request
 from linkwright.dynamics.mechanism_base import Answering
 from linkwright.dynamics.programs import ProgramFactory
 from linkwright.errors import KernelError, LinkwrightError, ModelError, ShapeError
+from linkwright.formats.model_files import read
 from linkwright.kernels.foreign import on_device
-from linkwright.model import builder
+from linkwright.model import builder, generators
 from linkwright.model.description import Description
 from linkwright.model.merge import lock
+from linkwright.model.model_checks import alike
 from linkwright.model.views import Body, DofReport, Joint
 from linkwright.tape.program import Program
 
@@ -99,7 +101,7 @@ class Mechanism(Answering):
         """The q nearest to `q_guess`, by default the drawing, at which the mechanism is assembled; joints named in
         `fixed` stay as guessed. Raises AssemblyError, which names what cannot be assembled.
         """
-        from linkwright.dynamics.closed.consistent import assemble
+        from linkwright.dynamics.closed.consistent import assemble  # weight: dynamics.closed
 
         return assemble(self, q_guess, fixed, t)
 
@@ -107,27 +109,30 @@ class Mechanism(Answering):
         """The nearest q that closes the loops and the nearest v, to 0 if not given, that keeps them closed: near in the
         bodies' places and turns, by their sizes; masses do not count.
         """
-        from linkwright.dynamics.closed.consistent import project
+        from linkwright.dynamics.closed.consistent import project  # weight: dynamics.closed
 
-        self._check("project", q=q, **({} if v is None else {"v": v}))
+        self._checked("project", q=q, **({} if v is None else {"v": v}))
         return project(self, q, v, t)
 
-    def _check(self, method: str, **arrays: ArrayLike) -> None:
-        """Refuse states of the wrong shape by the name of the method that was asked, before others are."""
+    def _checked(self, method: str, **arrays: ArrayLike) -> list[Floats]:
+        """States as arrays; those of the wrong shape are refused by the name of the method that was asked."""
+        states = []
         for name, array in arrays.items():
             if on_device(array):
                 raise KernelError(
                     f"{method} of {self.name!r} is computed in main memory, and {name} is on a GPU: give NumPy arrays"
                 )
-            shape, n = real_array(f"{method}: {name}", array).shape, self.nq if name == "q" else self.nv
+            states.append(real_array(f"{method}: {name}", array))
+            shape, n = states[-1].shape, self.nq if name == "q" else self.nv
             if shape[-1:] != (n,):
                 raise ShapeError(f"{method}: {name} has shape {shape}; needed is (..., {n})", given=shape, wanted=(n,))
+        return states
 
     def initial_state(self, *, t: float = 0.0) -> tuple[Floats, Floats]:
         """q and v at which motion begins: as the model's initial conditions, its drawing and its constraints say. What
         is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
         """
-        from linkwright.dynamics.closed.redundancy import warned  # for weight
+        from linkwright.dynamics.closed.redundancy import warned  # weight: dynamics.closed
 
         state = warned(self.auxiliary.nearest).auxiliary.initial_state(t)
         return state.q.copy(), state.v.copy()
@@ -135,12 +140,12 @@ class Mechanism(Answering):
     @cached_property
     def auxiliary(self) -> Auxiliary:
         """The mechanisms and states that are derived from this one where loops are closed."""
-        from linkwright.dynamics.closed.initial_state import Auxiliary  # for weight
+        from linkwright.dynamics.closed.initial_state import Auxiliary  # weight: dynamics.closed
 
         return Auxiliary(self, None if self._source is None else self._source.auxiliary)
 
     def _placed(self, t: float) -> Description:
-        from linkwright.dynamics.closed.initial_state import placed  # for weight
+        from linkwright.dynamics.closed.initial_state import placed  # weight: dynamics.closed
 
         return placed(self, t)
 
@@ -191,18 +196,17 @@ class Mechanism(Answering):
             raise ModelError(text, element=self.name)
         if not self.closed:
             return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *applied, t=t, out=out)
-        from linkwright.dynamics.closed.closed_inverse import inverse_dynamics
+        from linkwright.dynamics.closed.closed_inverse import inverse_dynamics  # weight: dynamics.closed
 
-        self._check("inverse_dynamics", q=q, v=v, a=a)
+        q, v, a = self._checked("inverse_dynamics", q=q, v=v, a=a)
         tree = self._array(Request("tree_forces", "", wrenches is not None), q, v, a, *applied, t=t)
-        state = real_array("q", q), real_array("v", v), real_array("a", a)
-        return inverse_dynamics(self, *state, tree, weights, t, out)
+        return inverse_dynamics(self, q, v, a, tree, weights, t, out)
 
     def equilibrium(
         self, q_guess: ArrayLike | None = None, *, tau: ArrayLike | None = None, t: float = 0.0
     ) -> Equilibrium:
         """A state of rest near `q_guess` (the drawing), the stable one where there is a choice: `q` and `stable`."""
-        from linkwright.dynamics.equilibrium import equilibrium
+        from linkwright.dynamics.equilibrium import equilibrium  # weight: dynamics.closed
 
         guess = None if q_guess is None else real_array("q_guess", q_guess)
         force = None if tau is None else real_array("tau", tau)
@@ -212,8 +216,8 @@ class Mechanism(Answering):
         self, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, *, t: float = 0.0
     ) -> Linearised:
         """A, B and natural motions about one state (v = 0, tau = 0), on the mechanism's own degrees of freedom."""
-        from linkwright.dynamics.closed.consistent import one
-        from linkwright.dynamics.equilibrium import linearise
+        from linkwright.dynamics.closed.consistent import one  # weight: dynamics.closed
+        from linkwright.dynamics.equilibrium import linearise  # weight: dynamics.closed
 
         rates = np.zeros(self.nv) if v is None else one(v, self.nv, "v")
         force = np.zeros(self.nv) if tau is None else one(tau, self.nv, "tau")
@@ -240,11 +244,10 @@ class Mechanism(Answering):
         """
         if not self.closed:
             return self._array(Request("reactions"), q, v, tau, t=t)
-        from linkwright.dynamics.joint_reactions import reactions
+        from linkwright.dynamics.joint_reactions import reactions  # weight: dynamics.closed
 
-        self._check("reactions", q=q, v=v, tau=tau)
-        named = {"q": q, "v": v, "tau": tau, "t": t}
-        return reactions(self, *(real_array(f"reactions: {name}", x) for name, x in named.items()))
+        q, v, tau = self._checked("reactions", q=q, v=v, tau=tau)
+        return reactions(self, q, v, tau, real_array("reactions: t", t))
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, rods, point
@@ -351,8 +354,6 @@ def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Mechanism
     ...     written = pathlib.Path(folder, "a.dh.toml").write_text('convention = "standard"\nlink = [{ a = 0.3 }]')
     ...     mech = lw.load(f"{folder}/a.dh.toml")
     """
-    from linkwright.formats.model_files import read
-
     file = path_text("a model file", path)
     description = read(file, **options)
     names = [name for name in options.get("parameters") or () if name in description.parameters]
@@ -373,9 +374,6 @@ def mechanism_of(model: Any, parameters: Mapping[str, float] | None = None) -> M
 
 def _source(file: str, description: Description, names: Sequence[str], options: LoadOptions) -> Mechanism | None:
     """The mechanism with the file's own values, if other values of parameters are all that it differs in."""
-    from linkwright.formats.model_files import read
-    from linkwright.model.model_checks import alike
-
     declared: LoadOptions = {**options}
     del declared["parameters"]
     try:
@@ -395,9 +393,9 @@ def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard",
     >>> lw.from_dh([{"a": "l1", "mass": 1.0}], parameters={"l1": 0.3}).with_parameters(l1=0.5).mass_matrix([0.0])
     array([[0.25]])
     """
-    from linkwright.formats.dh import from_dh as read
+    from linkwright.formats.dh import from_dh as described  # weight: tomllib
 
-    return Mechanism(read(rows, convention=convention, **options))
+    return Mechanism(described(rows, convention=convention, **options))
 
 
 def chain(n: int, joint: str = "revolute") -> Mechanism:
@@ -405,9 +403,7 @@ def chain(n: int, joint: str = "revolute") -> Mechanism:
 
     >>> mech = lw.chain(3, "spherical")
     """
-    from linkwright.model import generators as generate
-
-    return Mechanism(generate.chain(n, joint))
+    return Mechanism(generators.chain(n, joint))
 
 
 def tree(n: int, branching: int = 2, joint: str = "revolute") -> Mechanism:
@@ -415,9 +411,7 @@ def tree(n: int, branching: int = 2, joint: str = "revolute") -> Mechanism:
 
     >>> mech = lw.tree(7)
     """
-    from linkwright.model import generators as generate
-
-    return Mechanism(generate.tree(n, branching, joint))
+    return Mechanism(generators.tree(n, branching, joint))
 
 
 def random_tree(n: int, seed: int | None = 0, branching: float = 2.0, **options: Any) -> Mechanism:
@@ -428,9 +422,7 @@ def random_tree(n: int, seed: int | None = 0, branching: float = 2.0, **options:
 
     >>> mech = lw.random_tree(5, seed=1, joints=["revolute"], floating=True)
     """
-    from linkwright.model import generators as generate
-
-    return Mechanism(generate.random_tree(n, seed, branching, **options))
+    return Mechanism(generators.random_tree(n, seed, branching, **options))
 
 
 def load_program(path: str | PathLike[str]) -> Program:
@@ -441,6 +433,6 @@ def load_program(path: str | PathLike[str]) -> Program:
     ...     lw.record(np.sin, 3).save(f"{folder}/sines")
     ...     sines = lw.load_program(f"{folder}/sines")
     """
-    from linkwright.tape.program_files import load as read
+    from linkwright.tape.program_files import load as program_of  # weight: zipfile
 
-    return read(path)
+    return program_of(path)

@@ -242,7 +242,7 @@ class _Symbols:
         name = text.removeprefix("-")
         if name.isidentifier() and (name.lower() != "pi" or name in self.parameters):
             return Name(name) if text == name else -Name(name)
-        from linkwright.formats.mks.values import symbolic  # the language's parser is slow to import
+        from linkwright.formats.mks.values import symbolic  # weight: lark
 
         value = symbolic(text, what)
         if value.angle and not angle:

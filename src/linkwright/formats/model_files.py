@@ -118,7 +118,7 @@ def format_of(path: str | Path) -> str:
         raise FormatError(_why_unread(Path(path).suffix), file=str(path))
     if ending != ".xml":
         return _BY_ENDING[ending]
-    from linkwright.formats.xml import root_tag  # lxml is slow to import
+    from linkwright.formats.xml import root_tag  # weight: lxml
 
     tag = root_tag(path)
     if tag not in _BY_ROOT:

@@ -401,7 +401,7 @@ def read_xacro(
 def expanded(file: str, arguments: Mapping[str, Any]) -> bytes:
     """The XML that xacro makes of a file."""
     try:
-        import xacro  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        import xacro  # type: ignore[import-not-found, import-untyped, unused-ignore]  # weight: xacro
     except ImportError:
         raise LinkwrightError(f"{file}: xacro files need the package xacro: pip install xacro") from None
     wanted = {str(key): str(value) for key, value in arguments.items()}

@@ -191,8 +191,8 @@ def _span_of_children(parent: Ints) -> Topology | None:
         return Topology(every, every, still, parent, ())
     if n < _MANY:
         return None
-    from scipy.sparse import csr_array  # type: ignore[import-untyped]
-    from scipy.sparse.csgraph import breadth_first_order  # type: ignore[import-untyped]
+    from scipy.sparse import csr_array  # type: ignore[import-untyped]  # weight: scipy
+    from scipy.sparse.csgraph import breadth_first_order  # type: ignore[import-untyped]  # weight: scipy
 
     # From ground, node 0, to the children in the order of the file.
     starts = np.concatenate([[0], np.cumsum(np.bincount(parent + 1, minlength=n + 1))])

@@ -166,7 +166,7 @@ def _msh(content: bytes, file: str) -> tuple[Floats, Ints]:
 
 def _hull(node: Node, corners: Floats) -> Ints:
     """The faces of the convex hull, turned outward."""
-    from scipy.spatial import ConvexHull, QhullError  # type: ignore[import-untyped]
+    from scipy.spatial import ConvexHull, QhullError  # type: ignore[import-untyped]  # weight: scipy
 
     try:
         hull = ConvexHull(corners)
