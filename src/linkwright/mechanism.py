@@ -19,6 +19,7 @@ from linkwright.errors import KernelError, LinkwrightError, ModelError, ShapeErr
 from linkwright.formats.model_files import read
 from linkwright.kernels.foreign import on_device
 from linkwright.model import builder, generators
+from linkwright.model.cases import with_parameters
 from linkwright.model.description import Description
 from linkwright.model.merge import lock
 from linkwright.model.model_checks import alike
@@ -74,7 +75,7 @@ class Mechanism(Answering):
         """The same mechanism with other `values` of its parameters, by name, in SI units and radians. Programs that
         take these parameters as inputs serve all values: the first one compiles them, others nothing.
         """
-        description, names = self.description.with_parameters(values), {*self.programs.names, *values}
+        description, names = with_parameters(self.description, values), {*self.programs.names, *values}
         return type(self)(description, source=(self._source or self) if names else None, names=names)
 
     def lock(self, joints: Mapping[str, float | ArrayLike]) -> Self:
@@ -378,7 +379,7 @@ def _source(file: str, description: Description, names: Sequence[str], options: 
     del declared["parameters"]
     try:
         source = read(file, **declared)
-        changed = source.with_parameters({name: description.parameters[name] for name in names})
+        changed = with_parameters(source, {name: description.parameters[name] for name in names})
     except LinkwrightError:  # the file needs these values, or makes other parts with them
         return None
     same = alike(changed, description) and changed.bindings == description.bindings

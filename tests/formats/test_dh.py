@@ -11,6 +11,7 @@ from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNo
 from linkwright.formats import dh
 from linkwright.formats.dh import from_dh, read_dh
 from linkwright.formats.model_files import read
+from linkwright.model.cases import with_parameters
 from linkwright.model.expression import Name
 
 
@@ -78,7 +79,7 @@ def test_symbols_are_parameters_whose_values_move_the_frames(convention):
     symbols = [{"a": "a1", "alpha": "t", "d": "d1", "theta": "o", "kind": "R"}, {**ROWS[1], "d": sympy.Symbol("d2")}]
     d = from_dh(symbols, convention, parameters={"a1": 0.4})
     assert dict(d.parameters) == {"a1": 0.4, "t": 1.0, "d1": 1.0, "o": 1.0, "d2": 1.0}
-    moved = d.with_parameters({"a1": 0.6, "t": 0.2, "d1": -0.3, "o": 0.9, "d2": 0.7})
+    moved = with_parameters(d, {"a1": 0.6, "t": 0.2, "d1": -0.3, "o": 0.9, "d2": 0.7})
     rows = [{"a": 0.6, "alpha": 0.2, "d": -0.3, "theta": 0.9, "kind": "R"}, {**ROWS[1], "d": 0.7}]
     q = np.array([0.5, 0.1])
     np.testing.assert_allclose(poses(moved, q), expected(rows, q, convention), atol=1e-14)
@@ -98,7 +99,7 @@ def test_quarter_turns_are_exact():
 def test_sympy_numbers_and_expressions_are_taken_over():
     length = sympy.Symbol("length")
     d = from_dh([{"a": length, "alpha": sympy.pi / 2, "com": (-length / 2, sympy.sin(length) ** 2, 0)}])
-    moved = d.with_parameters({"length": 0.5})
+    moved = with_parameters(d, {"length": 0.5})
     np.testing.assert_allclose(moved.com[0], [-0.25, np.sin(0.5) ** 2, 0.0])
     assert moved.pj[0, 0] == -0.5
 
@@ -129,7 +130,7 @@ def test_gravity_may_be_a_symbol_and_is_earths_unless_given():
     assert from_dh(rows, gravity=(0, "-g", 0)).gravity.tolist() == [0.0, -9.81, 0.0]
     moon = from_dh(rows, gravity=(0, "-g", 0), parameters={"g": 1.62})
     assert moon.gravity.tolist() == [0.0, -1.62, 0.0]
-    assert moon.with_parameters({"g": 3.7}).gravity.tolist() == [0.0, -3.7, 0.0]
+    assert with_parameters(moon, {"g": 3.7}).gravity.tolist() == [0.0, -3.7, 0.0]
 
 
 def test_gravity_stays_a_symbol_when_a_joint_is_locked():

@@ -10,6 +10,7 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import builder, builder_forces
 from linkwright.model import builder_parts as builder_kinematics
 from linkwright.model.builder import Builder
+from linkwright.model.cases import with_parameters
 from linkwright.model.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce, joint_losses
 from linkwright.model.expression import TIME, Name
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
@@ -183,7 +184,7 @@ def test_gravity_may_depend_on_a_parameter(b):
     b.gravity((0, 0, -b.parameter("g", 1.62)))
     moon = b.description()
     assert moon.gravity.tolist() == [0, 0, -1.62]
-    assert moon.with_parameters({"g": 3.7}).gravity.tolist() == [0, 0, -3.7]
+    assert with_parameters(moon, {"g": 3.7}).gravity.tolist() == [0, 0, -3.7]
 
 
 # -- parameters ---------------------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ def test_a_parameter_may_stand_in_any_number():
     arrays = {array for array, _ in d.bindings}
     assert arrays == {"mass", "com", "inertia", "pi", "ri", "pj", "pitch", "armature", "frame_r", "frame_p"}
     for value in (0.5, 0.8):
-        at = d.with_parameters({"s": value})
+        at = with_parameters(d, {"s": value})
         assert at.mass[0] == 2 * value
         assert at.com[0].tolist() == [value, 0, 0]
         assert at.inertia[0].tolist() == [value] * 3 + [0] * 3
@@ -225,9 +226,9 @@ def test_an_unused_parameter_may_be_changed_too():
     b.parameter("spare", 1.0)
     b.body("one", 1.0)
     b.joint("free", "ground", "one")
-    assert b.description().with_parameters({"spare": 2.0}).parameters == {"spare": 2.0}
+    assert with_parameters(b.description(), {"spare": 2.0}).parameters == {"spare": 2.0}
     with pytest.raises(NameNotFound, match="no parameter named 'spar'; did you mean 'spare'"):
-        b.description().with_parameters({"spar": 2.0})
+        with_parameters(b.description(), {"spar": 2.0})
 
 
 # -- misuse -------------------------------------------------------------------------------------------------

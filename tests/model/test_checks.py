@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.model.cases import with_parameters
 from linkwright.model.description import ARRAYS, Frames, Names
 from linkwright.model.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce
 from linkwright.model.expression import TIME, Call, Lookup, Name, Number
@@ -209,9 +210,9 @@ def test_changed_parameters_are_checked():
     b.joint("revolute", "ground", "arm")
     d = b.description()
     with pytest.raises(ModelError, match="body 'arm' has the negative mass -1"):
-        d.with_parameters({"m": -1.0})
+        with_parameters(d, {"m": -1.0})
     with pytest.raises(ModelError, match="parameter 'm' is nan"):
-        d.with_parameters({"m": np.nan})
+        with_parameters(d, {"m": np.nan})
 
 
 @pytest.mark.parametrize("array", ["armature", "damping", "friction", "velocity_limit", "effort_limit"])

@@ -8,6 +8,7 @@ from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound, Shape
 from linkwright.formats.urdf import read_urdf
 from linkwright.mechanism import Mechanism
 from linkwright.model.builder import Builder
+from linkwright.model.cases import with_parameters
 from linkwright.model.elements import PointForce
 from linkwright.model.expression import TIME
 from linkwright.model.frames import full_inertia
@@ -305,7 +306,7 @@ def test_a_whole_is_drawn_where_any_part_of_it_is_placed():
     b.place("tool", (1.0, 2.0, 3.0), h=(0, 1, 0), f=(1, 0, 0))
     d = merge_fixed(b.description())
     assert list(d.body_names) == ["arm"]
-    for now, size in ((d, 0.5), (d.with_parameters({"length": 0.9}), 0.9)):
+    for now, size in ((d, 0.5), (with_parameters(d, {"length": 0.9}), 0.9)):
         assert now.start.placed.tolist() == [True]
         k = now.frames.names.position("frame", "tool")
         arm = homogeneous(now.start.r[0], now.start.p[0])
@@ -335,14 +336,14 @@ def test_parameters_survive_a_merge():
     assert merged.nb == 2
     q = {"shoulder": np.array([0.4]), "screw": np.array([2.0])}
     assert_same(d, merged, q)
-    assert_same(d.with_parameters(values), merged.with_parameters(values), q)
+    assert_same(with_parameters(d, values), with_parameters(merged, values), q)
 
 
 def test_parameters_survive_a_lock():
     d, values = bound(), {"size": 0.7, "mass": 5.0}
     q = {"shoulder": np.array([0.4]), "screw": np.array([2.0])}
     locked = lock(d, {"screw": 2.0})
-    assert_same(d.with_parameters(values), locked.with_parameters(values), q)
+    assert_same(with_parameters(d, values), with_parameters(locked, values), q)
 
 
 def test_a_parameter_of_a_mass_that_becomes_part_of_ground_is_named():
@@ -368,7 +369,7 @@ def test_a_locked_joint_keeps_a_bound_pitch_where_its_kind_has_one(kind):
     locked = lock(d, {"second": 0.5})
     for value in (0.1, 0.3):
         q = {"first": np.array([0.3]), "second": np.array([0.5])}
-        assert_same(d.with_parameters({"pitch": value}), locked.with_parameters({"pitch": value}), q)
+        assert_same(with_parameters(d, {"pitch": value}), with_parameters(locked, {"pitch": value}), q)
     assert bool(locked.bindings) == (kind == "screw")
 
 

@@ -11,6 +11,7 @@ import pytest
 import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism
+from linkwright.model.cases import with_parameters
 from linkwright.model.description import Description
 from linkwright.model.elements import joint_losses
 from linkwright.symbolic.derivation.literal import literal
@@ -57,7 +58,7 @@ def test_rows_of_a_table_give_their_lengths_names(convention: str) -> None:
     other = lw.from_dh([{**row, "a": 2 * row["a"]} for row in ROWS], convention=convention)
     expected = other.inverse_dynamics(*states(other))
     assert forces(d, {"a2": 0.6, "a3": 1.0}) == pytest.approx(expected, rel=1e-12)
-    changed = d.with_parameters({"a2": 0.6, "a3": 1.0})
+    changed = with_parameters(d, {"a2": 0.6, "a3": 1.0})
     assert Mechanism(changed).inverse_dynamics(*states(other)) == pytest.approx(expected, rel=1e-12)
 
 
@@ -180,4 +181,4 @@ def test_an_unknown_word_is_told_with_those_that_there_are() -> None:
 def test_other_values_are_checked() -> None:
     d = literal(arm(), "inertial")
     with pytest.raises(ModelError, match="negative mass"):
-        d.with_parameters({"m2": -1.0})
+        with_parameters(d, {"m2": -1.0})

@@ -1,30 +1,62 @@
-"""One mechanism at many values of its parameters: every array of its description, with the cases first."""
+"""One mechanism at other values of its parameters, or at many: every array of its description, with the cases first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from linkwright.base.arrays import Bools, Floats
 from linkwright.base.locks import cached_property
-from linkwright.errors import NameNotFound, ShapeError
-from linkwright.model.description import Description
+from linkwright.errors import ModelError, NameNotFound, ShapeError
+from linkwright.model.description import Description, with_gears
 from linkwright.model.elements import Rod
 from linkwright.model.expression import Expression, numeric_values
 from linkwright.model.model_checks import (
     NOT_NEGATIVE,
     ROTATION_TOLERANCE,
     ROTATIONS,
+    check_numbers,
     impossible_inertias,
     rotation_faults,
     unusable,
 )
 
 
+def with_parameters(d: Description, values: Mapping[str, float]) -> Description:
+    """The same mechanism with other values of its parameters."""
+    if not values:
+        return d
+    unknown = [n for n in values if n not in d.parameters]
+    if unknown:
+        raise NameNotFound("parameter", unknown[0], list(d.parameters))
+    parameters = dict(d.parameters)
+    for name, number in values.items():
+        try:
+            parameters[name] = float(number)
+        except (TypeError, ValueError):
+            text = f"parameter {name!r} is {number!r}; give it a number in SI units (angles in radians)"
+            raise ModelError(text, element=name) from None
+    arrays: dict[str, Any] = {}
+    for (array, flat), expression in d.bindings.items():
+        if array not in arrays:
+            arrays[array] = np.array(getattr(d, array), dtype=np.float64, order="C")
+        arrays[array].reshape(-1)[flat] = float(numeric_values(expression, parameters))
+    r, p = arrays.pop("frame_r", d.frames.r), arrays.pop("frame_p", d.frames.p)
+    arrays["frames"] = replace(d.frames, r=r, p=p)
+    if d.start is not None:
+        r, p = arrays.pop("start_r", d.start.r), arrays.pop("start_p", d.start.p)
+        arrays["start"] = replace(d.start, r=r, p=p)
+    arrays["mimics"] = with_gears(d.mimics, arrays.pop("gear", d.gear))
+    changed = replace(d, parameters=parameters, **arrays)
+    check_numbers(changed, before=d)
+    return changed
+
+
 class Cases:
-    """What `Description.with_parameters` gives for one row of values (n, k), for all rows at once."""
+    """What `with_parameters` gives for one row of values (n, k), for all rows at once."""
 
     def __init__(self, description: Description, names: Sequence[str], values: Floats) -> None:
         for name in names:
@@ -46,7 +78,7 @@ class Cases:
 
     def one(self, row: int) -> Description:
         """The description of one case."""
-        return self.description.with_parameters(dict(zip(self.names, self.values[row].tolist(), strict=True)))
+        return with_parameters(self.description, dict(zip(self.names, self.values[row].tolist(), strict=True)))
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:

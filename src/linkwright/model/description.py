@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import NameNotFound
 from linkwright.model.elements import Driver, Element, Initial, JointForce, Mimic, PointConstraint, joint_losses
-from linkwright.model.expression import Expression, numeric_values
+from linkwright.model.expression import Expression
 from linkwright.model.frames import body_lengths, length_scale
 from linkwright.model.joint_kinds import KIND_LIST, KINDS, JointKind
 from linkwright.model.system import System
@@ -303,37 +303,6 @@ class Description:
         """The forces that a joint's damping and friction are, where they act."""
         numbers = float(self.damping[joint]), float(self.friction[joint])
         return joint_losses(self.joint_names[joint], self.kind_of(joint).nv, *numbers)
-
-    def with_parameters(self, values: Mapping[str, float]) -> Description:
-        """The same mechanism with other values of its parameters."""
-        if not values:
-            return self
-        unknown = [n for n in values if n not in self.parameters]
-        if unknown:
-            raise NameNotFound("parameter", unknown[0], list(self.parameters))
-        parameters = dict(self.parameters)
-        for name, number in values.items():
-            try:
-                parameters[name] = float(number)
-            except (TypeError, ValueError):
-                text = f"parameter {name!r} is {number!r}; give it a number in SI units (angles in radians)"
-                raise ModelError(text, element=name) from None
-        arrays: dict[str, Any] = {}
-        for (array, flat), expression in self.bindings.items():
-            if array not in arrays:
-                arrays[array] = np.array(getattr(self, array), dtype=np.float64, order="C")
-            arrays[array].reshape(-1)[flat] = float(numeric_values(expression, parameters))
-        r, p = arrays.pop("frame_r", self.frames.r), arrays.pop("frame_p", self.frames.p)
-        arrays["frames"] = replace(self.frames, r=r, p=p)
-        if self.start is not None:
-            r, p = arrays.pop("start_r", self.start.r), arrays.pop("start_p", self.start.p)
-            arrays["start"] = replace(self.start, r=r, p=p)
-        arrays["mimics"] = with_gears(self.mimics, arrays.pop("gear", self.gear))
-        changed = replace(self, parameters=parameters, **arrays)
-        from linkwright.model.model_checks import check_numbers
-
-        check_numbers(changed, before=self)
-        return changed
 
     @cached_property
     def body_lengths(self) -> Floats:
