@@ -22,13 +22,16 @@ _SINGULAR = 1e14  # a condition number above it leaves no digit worth having
 
 @dataclass(frozen=True)
 class System:
-    """x' = A x + B u, y = C x + D u; x' is the derivative (dt None) or the next sample (dt in s).
+    """x' = A x + B u, y = C x + D u; x' is the derivative (`dt` None, the default) or the next sample (`dt` in s).
 
-    A (n, n), B (n, inputs), C (outputs, n) and D (outputs, inputs).
+    `A` (n, n), `B` (n, inputs), `C` (outputs, n) and `D` (outputs, inputs).
 
     >>> import linkwright as lw
-    >>> lw.control.System([[-1.0]], [[1.0]], [[1.0]], [[0.0]]).at(0.0).real.tolist()
-    [[1.0]]
+    >>> lag = lw.control.System([[-2.0]], [[1.0]], [[1.0]], [[0.0]])
+    >>> lag.stable(), lag.poles().real.tolist(), lag.at(0.0).real.tolist(), lag.evaluate(0.0).real.tolist()
+    (True, [-2.0], [[0.5]], [[0.5]])
+    >>> lag.select([0], slice(1)).inputs, type(lag.to_control()).__name__
+    (1, 'StateSpace')
 
     Raises `ShapeError` for matrices that do not fit, `ModelError` for numbers that are not finite.
     """
@@ -79,13 +82,13 @@ class System:
         return bool(np.all(poles.real < 0) if self.dt is None else np.all(np.abs(poles) < 1))
 
     def at(self, w: Any) -> Complexes:
-        """The frequency response (..., outputs, inputs) at the frequencies w (rad/s)."""
+        """The frequency response (..., outputs, inputs) at the frequencies `w` (...), rad/s."""
         w = real_array("w", w)
         points = 1j * w if self.dt is None else np.exp(1j * w * self.dt)
         return self.evaluate(points)
 
     def evaluate(self, points: Any) -> Complexes:
-        """The transfer matrix (..., outputs, inputs) at complex points s or z; infinity gives D."""
+        """The transfer matrix (..., outputs, inputs) at complex `points` (...) s or z; infinity gives D."""
         points = np.asarray(points, dtype=complex)
         flat = points.reshape(-1)
         answer = np.broadcast_to(self.D.astype(complex), (flat.size, *self.D.shape)).copy()
@@ -111,11 +114,11 @@ class System:
         return series(self, other)
 
     def select(self, outputs: Sequence[int] | slice, inputs: Sequence[int] | slice) -> System:
-        """Some of the outputs and inputs, with all the states."""
+        """Some of the `outputs` and `inputs`, by their numbers, with all the states."""
         return System(self.A, self.B[:, inputs], self.C[outputs], self.D[outputs][:, inputs], self.dt)
 
     def to_control(self) -> Any:
-        """python-control's `StateSpace`."""
+        """python-control's `StateSpace`. Raises `ModelError` where python-control is not installed."""
         return control_package().StateSpace(self.A, self.B, self.C, self.D, 0 if self.dt is None else self.dt)
 
 
@@ -148,7 +151,7 @@ def control_package() -> Any:
 
 
 def system(model: Any, name: str = "the system", dt: float | None = None) -> System:
-    """A `System` from a number, a matrix, (num, den), (A, B, C, D), a `StateSpace` or a `TransferFunction`.
+    """A `System` from a `model`: a number, matrix, (num, den), (A, B, C, D), `StateSpace` or `TransferFunction`.
 
     The last two are python-control's or SciPy's, whose `ZerosPolesGain` is taken too. `name` stands in messages. Plain
     numbers, (num, den) and (A, B, C, D) are sampled every `dt` (s) where dt is given, else they are continuous.
@@ -377,7 +380,7 @@ def sampled(model: Any, dt: float, method: Method = "tustin", prewarp: float | N
 
 
 def delay(seconds: float, dt: float | None = None, *, order: int = 3) -> System:
-    """A pure delay of so many seconds: z⁻ᵏ where dt (s) is given, else its Padé approximant of an `order`, 3.
+    """A pure delay of so many `seconds`: z⁻ᵏ where `dt` (s) is given, else its Padé approximant of an `order`, 3.
 
     The approximant is all-pass; with order 3 its phase is right to 1° up to ω · seconds = 3.6 rad.
 

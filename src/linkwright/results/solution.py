@@ -380,6 +380,9 @@ class Solution:
 
         names: one series or several; by default all but the components of joint forces. path: a file in .png, .svg or
         .pdf to which the figure is written too; none by default. Raises NameNotFound for another name.
+
+        >>> import linkwright as lw
+        >>> figure = lw.analyse(lw.chain(1), times=[0.0, 0.1], analysis="dynamic").plot_series()
         """
         from linkwright.results.figures import plot_series
 

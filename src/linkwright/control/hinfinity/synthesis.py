@@ -284,7 +284,7 @@ class HinfSettings:
 
 @takes_settings(settings=HinfSettings)
 def hinf(P: Any, nmeas: int, ncon: int, *, settings: HinfSettings | None = None) -> Design:
-    """The H∞ controller u = K y of a generalised plant [z; y] = P [w; u], continuous or sampled, as a `Design`.
+    """The H∞ controller u = K y of a generalised plant `P`, [z; y] = P [w; u], continuous or sampled, as a `Design`.
 
     `nmeas` and `ncon` count the measured outputs y and the controls u: P's last outputs and inputs. γ is bisected; a γ
     is accepted only if the closed loop with the plant as given is stable and its measured norm is not above γ. A

@@ -97,11 +97,23 @@ class Model:
 
     Models of `identify` also carry the `covariance` of their coefficients in the order of `names` (p, p), the `record`
     they came from, the `fit` and `prediction_fit` on data that were held out, and the candidates of the order
-    `selection`.
+    `selection`. Methods take frequencies `w` (n), rad/s, and a `record`.
 
-    >>> import linkwright as lw
-    >>> lw.control.Model([0.1], [1.0, -0.9]).simulate([1.0, 0.0, 0.0]).tolist()
-    [0.0, 0.1, 0.09000000000000001]
+    >>> import numpy as np, linkwright as lw
+    >>> model, u, w = lw.control.Model([0.1], [1.0, -0.9]), lw.control.m_sequence(7), np.array([0.1, 1.0])
+    >>> y = model.simulate(u, noise=0.1 * np.random.default_rng(0).standard_normal(127))
+    >>> record = lw.control.Record(u, y, 1.0)
+    >>> fitted = lw.control.identify(record, "oe", lw.control.Orders(1, 1)).with_notes("a lag")
+    >>> fitted.compare(record) > 0.5, fitted.residual_tests(record).white, fitted.predict(record).shape
+    (True, True, (127,))
+    >>> model.frequency_response(w).shape, model.noise_response(w).shape, fitted.response_gradient(w).shape
+    ((2,), (2,), (2, 2))
+    >>> model.poles()[0].stable, len(model.near_modes()), model.reflect().system().order, model.matrices()[0].shape
+    (True, 0, 1, (1, 1))
+    >>> bool(abs(model.residuals(record)).max() < 1.0), fitted.band(w).level
+    (True, 0.95)
+    >>> model.continuous().nstates, model.to_control().nstates
+    (1, 1)
 
     Raises `LinkwrightError` for coefficients that are not finite, leading ones that are not one, and another family.
     """
@@ -181,17 +193,17 @@ class Model:
 
     # -- responses ----------------------------------------------------------------------------------------
     def frequency_response(self, w: ArrayLike) -> Complexes:
-        """G at the angular frequencies w (n), rad/s: q^-1 = exp(−i w dt)."""
+        """G at the angular frequencies `w` (n), rad/s: q^-1 = exp(−i w dt)."""
         z = self._shift(w)
         return np.asarray(z**self.delay * _polynomial(self.B, z) / _polynomial(self.F, z))
 
     def noise_response(self, w: ArrayLike) -> Complexes:
-        """H = C/D at the angular frequencies w (n), rad/s; the noise has the spectrum |H|² variance dt."""
+        """H = C/D at the angular frequencies `w` (n), rad/s; the noise has the spectrum |H|² variance dt."""
         z = self._shift(w)
         return np.asarray(_polynomial(self.C, z) / _polynomial(self.D, z))
 
     def response_gradient(self, w: ArrayLike) -> Complexes:
-        """∂G/∂θ (n, p) at w (n), rad/s."""
+        """∂G/∂θ (n, p) at `w` (n), rad/s."""
         z = self._shift(w)
         f = _polynomial(self.F, z)
         g = z**self.delay * _polynomial(self.B, z) / f
@@ -203,7 +215,9 @@ class Model:
         return out
 
     def band(self, w: ArrayLike, level: float = 0.95) -> Band:
-        """The region of the frequency response at w (n), rad/s, that the noise leaves open, to first order."""
+        """The region of the frequency response at w that the noise leaves open with the probability `level` (0.95), to
+        first order.
+        """
         if not 0.0 < level < 1.0:
             raise LinkwrightError(f"a level lies between 0 and 1, such as 0.95, not {level!r}")
         at = np.atleast_1d(real_array("w", w))
@@ -211,7 +225,7 @@ class Model:
         return Band(at, self.frequency_response(at), p, level)
 
     def simulate(self, u: ArrayLike, *, noise: ArrayLike | None = None) -> Floats:
-        """The output (N) for an input (N), from rest; `noise` (N) is the e that C/D filters, none by default."""
+        """The output (N) for an input `u` (N), from rest; `noise` (N) is the e that C/D filters, none by default."""
         forced = _signal("u", u)
         y = np.zeros(len(forced))
         y[self.delay :] = lfilter(self.B, self.F, forced[: max(0, len(forced) - self.delay)])
@@ -241,7 +255,10 @@ class Model:
 
     # -- judgement ----------------------------------------------------------------------------------------
     def residual_tests(self, record: Record | None = None, lags: int = 25, level: float = 0.99) -> ResidualTests:
-        """Whether the residuals are white and independent of past inputs, on the model's own record or another."""
+        """Whether the residuals are white and independent of past inputs, on the model's own `record` or another.
+
+        `lags` (25) are tested, each set at the `level` 0.99. Returns `ResidualTests`.
+        """
         record = self.record if record is None else record
         if record is None:
             raise LinkwrightError(
@@ -255,7 +272,7 @@ class Model:
 
     # -- conversions --------------------------------------------------------------------------------------
     def matrices(self, *, noise: bool = False) -> tuple[Floats, Floats, Floats, Floats]:
-        """A, B, C, D of the sampled state space from u (and e, where asked) to y; the delay is inside."""
+        """A, B, C, D of the sampled state space from u (and e, with `noise`; False) to y; the delay is inside."""
         plant = self.system(noise=noise)
         return plant.A, plant.B, plant.C, plant.D
 
@@ -269,7 +286,8 @@ class Model:
         return self.system(noise=noise).to_control()
 
     def continuous(self, method: str = "zoh", *, pade: int | None = None) -> Any:
-        """The continuous plant as `StateSpace`: its response to a held input is this model's ("zoh"), or "tustin".
+        """The continuous plant as `StateSpace`, by the `method` "zoh" (its response to a held input is this model's) or
+        "tustin".
 
         Whole samples of delay beyond the first are no poles of a continuous system: they are `dead_time`, left out
         unless `pade` says by which order of Padé approximation to include them.

@@ -18,14 +18,15 @@ from linkwright.errors import DataError, LinkwrightError
 
 @dataclass(frozen=True)
 class Orders:
-    """The numbers of coefficients: nb of B, nf of F, nc of C, nd of D (the leading ones not counted), and the delay nk.
+    """The numbers of coefficients: `nb` of B, `nf` of F, `nc` of C, `nd` of D (the leading ones not counted), and `nk`.
 
     B has its first coefficient at q^-nk (samples; 1). nc and nd are 0 unless given. In ARX and ARMAX models F = D = A,
-    and nd = nf is one set of coefficients.
+    and nd = nf is one set of coefficients, which is `shared`.
 
     >>> import linkwright as lw
-    >>> str(lw.control.Orders(2, 2, nk=3))
-    'nb=2, nf=2, nc=0, nd=0, nk=3'
+    >>> orders = lw.control.Orders(2, 2, nk=3)
+    >>> str(orders), orders.count(False), orders.names(False)
+    ('nb=2, nf=2, nc=0, nd=0, nk=3', 4, ['b0', 'b1', 'f1', 'f2'])
 
     Raises `LinkwrightError` for numbers that are not whole, below 0 (nb: below 1) or beyond 200.
     """
@@ -45,11 +46,13 @@ class Orders:
                 raise LinkwrightError(f"the order {name} = {value} is beyond 200, the largest that is fitted")
 
     def count(self, shared: bool) -> int:
-        """How many coefficients are estimated."""
+        """How many coefficients are estimated; `shared`: whether F and D are one set."""
         return self.nb + self.nf + self.nc + (0 if shared else self.nd)
 
     def names(self, shared: bool) -> list[str]:
-        """The coefficients in the order of the parameter vector: b0, b1, ..., f1, ..., c1, ..., d1, ..."""
+        """The coefficients in the order of the parameter vector: b0, b1, ..., f1, ..., c1, ..., d1, ...; without those
+        of D where they are `shared`.
+        """
         names = [f"b{k}" for k in range(self.nb)] + [f"{'a' if shared else 'f'}{k + 1}" for k in range(self.nf)]
         names += [f"c{k + 1}" for k in range(self.nc)]
         return names + ([] if shared else [f"d{k + 1}" for k in range(self.nd)])

@@ -143,14 +143,21 @@ UNEVEN = 1e-3  # of dt, that a step of the time column may differ from the mean 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """An input u (N) and an output y (N) sampled together every `dt` seconds; r (N) is an outside reference, if any.
+    """An input `u` (N) and an output `y` (N) sampled together every `dt` seconds; `r` (N) is an outside reference.
 
-    With feedback u is what reached the plant, and r what was added from outside.
+    With feedback u is what reached the plant, and r what was added from outside; None where there is none.
 
     >>> import linkwright as lw
-    >>> u = lw.control.m_sequence(6)
-    >>> len(lw.control.Record(u, 2.0 * u, 1e-3).split(0.75)[1])
-    16
+    >>> u = lw.control.m_sequence(9)
+    >>> record = lw.control.Record(u, 2.0 * u, 1e-3).detrend("linear")
+    >>> training, validation = record.split(0.75)
+    >>> len(validation), len(record.part(100)), len(record.decimate(2)), len(record.resample(2e-3))
+    (128, 411, 256, 256)
+    >>> record.excitation(10)[0], record.require_excitation(10) > 0.1, len(record.plot().axes)
+    (10, True, 2)
+    >>> t = [0.001 * k for k in range(len(u))]
+    >>> lw.control.Record.from_times(t, u, 2.0 * u).dt
+    0.001
 
     Raises `DataError` for signals that are no rows of finite numbers, of unequal length, shorter than 10 samples, or an
     input that is constant.
@@ -189,10 +196,21 @@ class Record:
         dt: float | None = None,
         uneven: str = "refuse",
     ) -> Record:
-        """A record from the named columns of a CSV file whose first line names them (comma, semicolon or tab).
+        r"""A record from columns of a CSV file `path` whose first line names them (comma, semicolon or tab).
 
-        The time column (s) is `time`, or one called time, t, TIME or time [s]; without one, `dt` must be given. Rows in
-        error messages are lines of the file. Uneven times are refused, or with `uneven="interpolate"` put on a grid.
+        - `u`, `y`, `r`: names of the columns; "u", "y" and none.
+        - `time`: the column of the times (s), or one called time, t, TIME or time [s]; without one, `dt` (s) must be
+          given.
+        - `uneven`: uneven times are refused ("refuse", the default), or with "interpolate" put on a grid.
+
+        Rows in error messages are lines of the file. Raises `DataError` for a file that cannot be used.
+
+        >>> import pathlib, tempfile, linkwright as lw
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rows = "".join(f"{k % 3},{k % 2}\n" for k in range(20))
+        ...     written = pathlib.Path(folder, "a.csv").write_text("u,y\n" + rows)
+        ...     len(lw.control.Record.read(f"{folder}/a.csv", dt=0.01))
+        20
         """
 
         def wanted(names: list[str]) -> list[str]:
@@ -227,7 +245,12 @@ class Record:
         _lines: Sequence[int] | None = None,
         _where: str = "",
     ) -> Record:
-        """A record from arrays and their times t (N), s, which must be even unless `uneven="interpolate"`."""
+        """A record from arrays `u`, `y`, `r` (N; r None) and their times `t` (N), s.
+
+        - `dt`: the period (s); that of the times unless given.
+        - `uneven`: "refuse" (the default) raises `DataError` for times that are not even; "interpolate" puts them on a
+          grid.
+        """
         if uneven not in ("refuse", "interpolate"):
             raise DataError(f"uneven times are 'refuse' or 'interpolate', not {uneven!r}")
         times = _checked("t", t)
@@ -293,18 +316,18 @@ class Record:
         return replace(self, u=change(self.u), y=change(self.y), r=None if self.r is None else change(self.r))
 
     def part(self, start: int, stop: int | None = None) -> Record:
-        """The samples start to stop (not included)."""
+        """The samples `start` to `stop` (not included; None for the end)."""
         return self._each(lambda x: x[start:stop])
 
     def split(self, fraction: float = 0.75) -> tuple[Record, Record]:
-        """The first part and the rest, which a model has not seen."""
+        """The first `fraction` (0.75) of the samples and the rest, which a model has not seen."""
         if not 0.0 < fraction < 1.0:
             raise DataError(f"a record is split at a fraction between 0 and 1, not {fraction!r}")
         at = round(fraction * len(self))
         return self.part(0, at), self.part(at)
 
     def detrend(self, kind: str = "mean") -> Record:
-        """Without the mean, or without the straight line that fits best (`kind="linear"`), of each signal."""
+        """Each signal without its mean (`kind` "mean", the default) or the straight line that fits best ("linear")."""
         if kind == "mean":
             return self._each(lambda x: x - x.mean())
         if kind == "linear":

@@ -165,7 +165,7 @@ def multisine(
 def chirp(
     length: int, dt: float, band: tuple[float, float], *, amplitude: float = 1.0, sweep: str = "linear"
 ) -> Floats:
-    """A sine (length) that sweeps from band[0] to band[1] (Hz) in `length` samples of dt (s).
+    """A sine (length) that sweeps over the `band`, from band[0] to band[1] (Hz), in `length` samples of `dt` (s).
 
     `amplitude` is 1.0; `sweep` is "linear" or "logarithmic".
 

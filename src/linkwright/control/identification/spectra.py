@@ -60,7 +60,7 @@ class Spectrum:
         )
 
     def where(self, *, coherence: float = 0.0, low: float = 0.0, high: float = np.inf) -> Spectrum:
-        """Only the lines of at least this coherence, between low and high (rad/s)."""
+        """Only the lines of at least this `coherence` (0), between `low` (0) and `high` (∞), rad/s."""
         keep = (self.coherence >= coherence) & (self.w >= low) & (self.w <= high)
         if not keep.any():
             raise DataError(
