@@ -14,6 +14,7 @@ from linkwright.base.arguments import check_names, positive_number
 from linkwright.dynamics.functions import ARRAYS, FUNCTIONS, FunctionName
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.kernels.c.spelling import function_name
+from linkwright.model.joint_kinds import KINDS, JointKind
 from linkwright.simulation.integrators import tableau_of
 from linkwright.simulation.step_parts import Composer, Parts
 from linkwright.simulation.steps import Stages
@@ -58,9 +59,6 @@ def step_program(mech: Mechanism, dt: float, free: Sequence[str] = ()) -> Progra
 
 
 STEP = "step"
-_UNITS = {"revolute": "rad", "prismatic": "m", "screw": "rad"}
-_UNITS |= {"cylindrical": "rad, m", "universal": "rad, rad", "planar": "m, m, rad"}
-_UNITS |= {"spherical": "e0 e1 e2 e3; rates: rad/s in body axes", "free": "x y z (m), e0 e1 e2 e3; rates in body axes"}
 
 
 @dataclass(frozen=True)
@@ -98,13 +96,21 @@ class Subject:
         rows = []
         for joint in self.mech.joints:
             if joint.q_slice.stop > joint.q_slice.start and not joint.shares:
-                unit = _UNITS.get(joint.kind, "")
+                unit = _units(KINDS[joint.kind])
                 rows.append((plain(joint.name), joint.kind, _places(joint.q_slice), _places(joint.v_slice), unit))
         return rows
 
     def rows(self, most: int = 200) -> list[str]:
         rows = [f"q[{q}] v[{v}]  {name} ({kind}; {unit})" for name, kind, q, v, unit in self.order()]
         return [*rows[:most], *([f"and {len(rows) - most} more joints"] if len(rows) > most else [])]
+
+
+def _units(kind: JointKind) -> str:
+    """The units of a joint's coordinates, and of its rates where these are no derivatives of them."""
+    if kind.paired:
+        return ", ".join("m" if length else "rad" for length in kind.lengths[0])
+    place, speed = ("x y z (m), ", "m/s, ") if kind.nq > 4 else ("", "")
+    return f"{place}e0 e1 e2 e3; rates: {speed}rad/s in body axes"
 
 
 def _places(part: slice) -> str:

@@ -23,10 +23,11 @@ from linkwright.symbolic.derivation.literal import Model
 from linkwright.symbolic.derivation.literal import literal as made_literal
 from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way
-from linkwright.symbolic.derivation.progress import Derivation, Estimate, Progress, estimate
+from linkwright.symbolic.derivation.progress import SURE, Derivation, Estimate, Progress, check_size, estimate
 from linkwright.symbolic.equation_parts import FORMS, Parts, meanings
 from linkwright.symbolic.equilibria.balance import Force
-from linkwright.symbolic.equilibria.states_of_rest import Equilibria, Equilibrium, equilibria
+from linkwright.symbolic.equilibria.quarter_turns import Equilibrium
+from linkwright.symbolic.equilibria.states_of_rest import Equilibria, equilibria
 from linkwright.symbolic.formulas.formula import Block
 from linkwright.symbolic.formulas.ring import Compiled
 from linkwright.symbolic.linear.linearisation import Linearisation, Point
@@ -37,7 +38,6 @@ from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
 
 MOST = 10_000_000  # terms: some gigabytes
 _NEARLY = 2e-3  # radians: a right angle written as 1.57
-_SURE = 9  # coordinates below which every derivation is short
 
 
 def equations(
@@ -90,7 +90,7 @@ def equations(
     _warn_of_near_angles(model, mechanism)
     derivation = Derivation(model, way)
     if form != "recursive":
-        _check_size(model, way, most)
+        check_size(model, way, most)
         derivation.run(progress)
     return Equations(mechanism, derivation, form, source.parameters)
 
@@ -127,7 +127,7 @@ def _model(
 
     model = made(sums is not False)
     summed = any(len(link.angle) > 1 for link in model.links)
-    if sums is None and summed and len(model.coordinates) < _SURE:
+    if sums is None and summed and len(model.coordinates) < SURE:
         model = min((model, made(False)), key=_terms_of_mass_matrix)
     return mechanism, model
 
@@ -414,19 +414,6 @@ def _warn_of_near_angles(model: Model, mechanism: Mechanism) -> None:
                 f"write it with all its digits: {float(steps * np.pi / 12)!r}"
             )
             warn(text, LinkwrightWarning, stacklevel=3)
-
-
-def _check_size(model: Model, way: Way, most: int) -> None:
-    """A derivation that would fill the memory is refused before it begins."""
-    if len(model.coordinates) < _SURE:
-        return
-    size = estimate(model, way)
-    if size.terms > most:
-        text = (
-            f"the equations of {model.name!r} would have {size}: more than most={most:,} terms; ask for "
-            'form="recursive", which stays short, for fewer symbols (literal=, numbers=), or for a larger most='
-        )
-        raise LinkwrightError(text)
 
 
 def _numbers(x: ArrayLike, name: str, n: int) -> Floats:

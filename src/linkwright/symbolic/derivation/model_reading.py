@@ -118,13 +118,10 @@ class _Reader:
             return decimal(x)
         return self.formula(e) if e.names() else plain(e) or decimal(x)
 
-    def row(self, array: str, k: int) -> list[Sum]:
+    def row(self, array: str, k: int) -> Vector:
         """A row of a description's array as formulas."""
         numbers = np.asarray(getattr(self.d, array)[k], dtype=np.float64).reshape(-1)
-        return [self.number(x, e) for x, e in zip(numbers, self.bound(array, k, numbers.size), strict=True)]
-
-    def vector(self, array: str, k: int) -> Vector:
-        return tuple(self.row(array, k))
+        return tuple(self.number(x, e) for x, e in zip(numbers, self.bound(array, k, numbers.size), strict=True))
 
     def rotation(self, array: str, joint: int, label: str) -> tuple[Matrix, ...]:
         """A frame's rotation as a product."""
@@ -209,7 +206,7 @@ class _Reader:
         placed = self.between(parent_frame, (f"r{near}", joint), label)
         origin = tuple(((*turned, *r), v) for r, v in self.origin(near, joint, label, along=not turned))
         if up >= 0:
-            origin = (*origin, (turned, tuple(map(negated, self.vector(f"p{side}", carrier)))))
+            origin = (*origin, (turned, tuple(map(negated, self.row(f"p{side}", carrier)))))
         ratio, offset = self.coupling(joint)
         steps = self.steps(joint)
         if back:
@@ -233,8 +230,8 @@ class _Reader:
             self.links.append(Link(parent, placed, origin))
         frame = self.rotation(f"r{far}", joint, label)
         name, mass = d.body_names[body], self.row("mass", body)[0]
-        inertial = Inertial(name, mass, self.vector("com", body), tuple(self.row("inertia", body)))
-        place = (_transposed(frame), self.vector(f"p{far}", joint))
+        inertial = Inertial(name, mass, self.row("com", body), self.row("inertia", body))
+        place = (_transposed(frame), self.row(f"p{far}", joint))
         self.links[-1] = replace(self.links[-1], body=inertial, back=place)
         self.last.append(len(self.links) - 1)
 
@@ -252,7 +249,7 @@ class _Reader:
         axis = self.bound(f"r{side}", joint, 9)[2::3]
         free = self.free(f"p{side}", joint, 3) or any(e is not None and e.names() for e in axis)
         if free or not along or not shorter:
-            return [((), self.vector(f"p{side}", joint))]
+            return [((), self.row(f"p{side}", joint))]
         return [
             ((), tuple(decimal(float(f"{a:.15g}")) for a in across)),
             (self.rotation(f"r{side}", joint, label), (ZERO, ZERO, decimal(float(f"{shift:.15g}")))),

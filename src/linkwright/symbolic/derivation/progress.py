@@ -11,7 +11,7 @@ from warnings import warn
 
 from linkwright.base.arguments import counted
 from linkwright.base.locks import cached_property
-from linkwright.errors import LinkwrightWarning
+from linkwright.errors import LinkwrightError, LinkwrightWarning
 from linkwright.symbolic.derivation.literal import Model
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics, Way
 from linkwright.symbolic.formulas.formula import place
@@ -21,6 +21,7 @@ from linkwright.symbolic.formulas.ring import Poly
 Progress = Callable[[str, int, int], None]
 _clock = time.thread_time  # of this thread alone: a busy machine must not end a trial before it has measured anything
 _ENOUGH = 0.15  # seconds of trial after which the rest is extrapolated
+SURE = 9  # coordinates below which every derivation is short
 _LEAST = 5  # links that are tried at least
 
 
@@ -113,6 +114,19 @@ def estimate(model: Model, way: Way = "jacobian") -> Estimate:
             more = _growth([n for n, _ in seen], left)
             return Estimate(int(min(terms * more, 1e15)), seen[-1][1] * more, measured=False)
     return Estimate(0, 0.0, measured=True)
+
+
+def check_size(model: Model, way: Way, most: int) -> None:
+    """A derivation that would fill the memory is refused before it begins."""
+    if len(model.coordinates) < SURE:
+        return
+    size = estimate(model, way)
+    if size.terms > most:
+        text = (
+            f"the equations of {model.name!r} would have {size}: more than most={most:,} terms; ask for "
+            'form="recursive", which stays short, for fewer symbols (literal=, numbers=), or for a larger most='
+        )
+        raise LinkwrightError(text)
 
 
 def _first(model: Model, end: int) -> Model:

@@ -10,18 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import cos, pi, prod, sin
+from typing import Literal
 
 import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.symbolic.derivation.literal import Model
+from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
 from linkwright.symbolic.equilibria.balance import Balance
 from linkwright.symbolic.formulas.exact import rational
 from linkwright.symbolic.formulas.formula import Sum, Symbol, evaluate, symbols
 from linkwright.symbolic.formulas.ring import Poly, Ring
-from linkwright.symbolic.linear.linearisation import Moved
+from linkwright.symbolic.linear.linearisation import Linearisation, Moved, Value
 from linkwright.symbolic.linear.quotients import Quotient, determinant, solved
+from linkwright.symbolic.printing.formula_writer import text
+from linkwright.symbolic.printing.mathml import text_line
 
 _LOCKED = 1e-5  # cosine of the pitch below which it counts as ±90°
 _SURE_OF_LOCK = 1e-6  # of the largest force
@@ -85,27 +89,72 @@ _SURE = 1e-9  # of the largest force
 _WRITTEN = 256  # exact points at most
 
 
-@dataclass(frozen=True)
-class Exact:
-    """A state of rest for any parameters."""
+Stability = Literal["stable", "unstable", "neutral", "unknown"]
 
-    q: Floats  # with zeros for shifts and free coordinates
-    free: tuple[int, ...]
-    formulas: Mapping[int, Sum] = field(default_factory=dict)  # shifts, by coordinate
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A state of rest; where `free` names coordinates, for any value of these."""
+
+    dynamics: Dynamics = field(repr=False)
+    q: Floats  # zero where free
+    free: tuple[str, ...]
+    exact: bool  # for any values of the parameters, not only for those given
+    formulas: Mapping[str, Sum] = field(repr=False)  # of shifts that springs hold, where exact
+    stability: Stability
+    growing: int  # how many modes grow
+    frequencies: Floats  # Hz, of the modes that swing, without friction; none where M has no inverse
 
     def place(self, parameters: Mapping[str, float]) -> Floats:
         """The coordinates, with the shifts' values where those of the parameters are known; otherwise zero."""
         q = self.q.copy()
-        for j, formula in self.formulas.items():
-            if set(symbols(formula)) <= set(parameters):
+        for j, symbol in enumerate(self.dynamics.model.coordinates):
+            formula = self.formulas.get(symbol.name)
+            if formula is not None and set(symbols(formula)) <= set(parameters):
                 try:
                     q[j] = evaluate(formula, parameters)
                 except ZeroDivisionError:
                     q[j] = np.nan
         return q
 
+    def written(self) -> dict[str, str]:
+        """Each coordinate's value by its name: "pi/2", a formula, a number, or "any" (rad, m).
 
-def quarters(balance: Balance, seed: int = 0) -> tuple[list[Exact], list[str]]:
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).equilibria()[0].written()
+        {'q1': '0'}
+        """
+        texts = {}
+        for symbol, x in zip(self.dynamics.model.coordinates, self.q.tolist(), strict=True):
+            if symbol.name in self.free:
+                texts[symbol.name] = "any"
+            elif symbol.name in self.formulas:
+                texts[symbol.name] = text(self.formulas[symbol.name])
+            else:
+                texts[symbol.name] = _angle(x) if self.exact else f"{x:.9g}"
+        return texts
+
+    def point(self) -> dict[str, Value]:
+        """The coordinates by name, without those that are free or have formulas."""
+        names = [q.name for q in self.dynamics.model.coordinates]
+        open_names = {*self.free, *self.formulas}
+        return {name: float(x) for name, x in zip(names, self.q, strict=True) if name not in open_names}
+
+    def linearised(self) -> Linearisation:
+        """The linear model here; where the point is exact, in the parameters' symbols."""
+        return Linearisation(self.dynamics, self.point())
+
+    def __str__(self) -> str:
+        place = ", ".join(f"{name} = {x}" for name, x in self.written().items())
+        growth = {1: ", 1 mode grows"}.get(self.growing, f", {self.growing} modes grow") if self.growing else ""
+        swings = ", ".join(f"{x:.4g}" for x in self.frequencies)
+        return f"{place}: {self.stability}{growth}" + (f"; swings at {swings} Hz" if swings else "")
+
+    def _repr_html_(self) -> str:
+        return text_line(str(self))
+
+
+def quarters(balance: Balance, seed: int = 0) -> tuple[list[Equilibrium], list[str]]:
     """The exact states of rest, with notes on the search."""
     shifts, held = _shifts(balance)
     choices = [_choices(balance, j) if j in balance.turning else [0.0] for j in range(balance.n)]
@@ -130,7 +179,7 @@ def quarters(balance: Balance, seed: int = 0) -> tuple[list[Exact], list[str]]:
         s = np.einsum("bij,bj->bi", np.linalg.pinv(a), -f)
         f = f + np.einsum("bij,bj->bi", a, s)
     near = q[np.abs(f).max(axis=1) <= _SURE * scale]
-    points: list[Exact] = []
+    points: list[Equilibrium] = []
     met: set[tuple[object, ...]] = set()
     for place in near:
         loose = tuple(balance.free) if shifts else _released(balance, place, generic, scale, rng)
@@ -182,7 +231,7 @@ def _released(
     return tuple(sorted(loose))
 
 
-def _confirmed(balance: Balance, place: Floats, loose: tuple[int, ...], shifts: list[int]) -> Exact | None:
+def _confirmed(balance: Balance, place: Floats, loose: tuple[int, ...], shifts: list[int]) -> Equilibrium | None:
     """The point, if f is zero there identically, for some shifts."""
     coordinates = balance.ring.coordinates
     numbers = {q.name: rational(place[j]) for j, q in enumerate(coordinates) if j not in loose and j not in shifts}
@@ -190,7 +239,7 @@ def _confirmed(balance: Balance, place: Floats, loose: tuple[int, ...], shifts: 
     f = [moved(p) for p in balance.f]
     q = np.where([j in loose for j in range(balance.n)], 0.0, place)
     if not shifts:
-        return None if any(f) else Exact(q, loose)
+        return None if any(f) else _exact(balance, q, loose, {})
     ring = moved.ring
     by = [coordinates[j] for j in shifts]
     slopes = [[ring.partial(p, s) for s in by] for p in f]
@@ -201,7 +250,14 @@ def _confirmed(balance: Balance, place: Floats, loose: tuple[int, ...], shifts: 
     answer = [-row[0] for row in solved(ring, square, [[constants[j]] for j in shifts])]
     if any(_left(ring, r, row, answer) for r, row in zip(constants, slopes, strict=True)):
         return None
-    return Exact(q, loose, {j: x.formula(ring) for j, x in zip(shifts, answer, strict=True)})
+    formulas = {coordinates[j].name: x.formula(ring) for j, x in zip(shifts, answer, strict=True)}
+    return _exact(balance, q, loose, formulas)
+
+
+def _exact(balance: Balance, q: Floats, loose: tuple[int, ...], formulas: Mapping[str, Sum]) -> Equilibrium:
+    """A point that is one of rest for any parameters; of its stability nothing is known yet."""
+    free = tuple(balance.ring.coordinates[j].name for j in loose)
+    return Equilibrium(balance.dynamics, q, free, True, formulas, "unknown", 0, np.zeros(0))
 
 
 def _without(ring: Ring, p: Poly, by: list[Symbol]) -> Poly:
@@ -222,3 +278,13 @@ def _left(ring: Ring, constant: Poly, row: list[Poly], answer: list[Quotient]) -
         if slope and x.above:
             total, below = total * x.below + slope * x.above * below, below * x.below
     return ring.reduced(total)
+
+
+def _angle(x: float) -> str:
+    """A multiple of 90° by its name."""
+    times = round(x / (pi / 2))
+    if abs(x - times * pi / 2) > 1e-12:
+        return f"{x:.9g}"
+    if times % 2 == 0:
+        return {0: "0", 1: "pi", -1: "-pi"}.get(times // 2, f"{times // 2}*pi")
+    return {1: "pi/2", -1: "-pi/2"}.get(times, f"{times}*pi/2")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from math import pi
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -14,68 +14,15 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
 from linkwright.symbolic.equilibria.balance import Balance, Force, roots
-from linkwright.symbolic.equilibria.quarter_turns import UNSURE, Exact, Gimbals, quarters, triples
+from linkwright.symbolic.equilibria.quarter_turns import UNSURE, Equilibrium, Gimbals, Stability, quarters, triples
 from linkwright.symbolic.formulas.exact import finite, short
-from linkwright.symbolic.formulas.formula import Sum
 from linkwright.symbolic.formulas.ring import Compiled
-from linkwright.symbolic.linear.linearisation import Linearisation, Value
 from linkwright.symbolic.printing.formula_writer import text
-from linkwright.symbolic.printing.mathml import html_table, text_line
+from linkwright.symbolic.printing.mathml import html_table
 
-Stability = Literal["stable", "unstable", "neutral", "unknown"]
 NEAR = 1e-6  # rad, or of the mechanism's length: what is nearer than this is one
 ZERO = 1e-8  # eigenvalues below this part of the largest are none
 _LISTED = 4  # points of a continuum that are listed
-
-
-@dataclass(frozen=True, eq=False)
-class Equilibrium:
-    """A state of rest; where `free` names coordinates, for any value of these."""
-
-    dynamics: Dynamics = field(repr=False)
-    q: Floats  # zero where free
-    free: tuple[str, ...]
-    exact: bool  # for any values of the parameters, not only for those given
-    formulas: Mapping[str, Sum] = field(repr=False)  # of shifts that springs hold, where exact
-    stability: Stability
-    growing: int  # how many modes grow
-    frequencies: Floats  # Hz, of the modes that swing, without friction; none where M has no inverse
-
-    def written(self) -> dict[str, str]:
-        """Each coordinate's value by its name: "pi/2", a formula, a number, or "any" (rad, m).
-
-        >>> import linkwright as lw
-        >>> lw.equations(lw.chain(1)).equilibria()[0].written()
-        {'q1': '0'}
-        """
-        texts = {}
-        for symbol, x in zip(self.dynamics.model.coordinates, self.q.tolist(), strict=True):
-            if symbol.name in self.free:
-                texts[symbol.name] = "any"
-            elif symbol.name in self.formulas:
-                texts[symbol.name] = text(self.formulas[symbol.name])
-            else:
-                texts[symbol.name] = _angle(x) if self.exact else f"{x:.9g}"
-        return texts
-
-    def point(self) -> dict[str, Value]:
-        """The coordinates by name, without those that are free or have formulas."""
-        names = [q.name for q in self.dynamics.model.coordinates]
-        open_names = {*self.free, *self.formulas}
-        return {name: float(x) for name, x in zip(names, self.q, strict=True) if name not in open_names}
-
-    def linearised(self) -> Linearisation:
-        """The linear model here; where the point is exact, in the parameters' symbols."""
-        return Linearisation(self.dynamics, self.point())
-
-    def __str__(self) -> str:
-        place = ", ".join(f"{name} = {x}" for name, x in self.written().items())
-        growth = {1: ", 1 mode grows"}.get(self.growing, f", {self.growing} modes grow") if self.growing else ""
-        swings = ", ".join(f"{x:.4g}" for x in self.frequencies)
-        return f"{place}: {self.stability}{growth}" + (f"; swings at {swings} Hz" if swings else "")
-
-    def _repr_html_(self) -> str:
-        return text_line(str(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,24 +88,16 @@ def equilibria(
         notes.append(f"no value is known of {', '.join(missing)}: stability and inexact points need values=")
         if triples(dynamics.model):
             notes.append("points at a pitch of ±90° may have a moment left; with values= those are told apart")
-        points = [_point(dynamics, e, e.place({}), "unknown", 0, np.zeros(0)) for e in exact]
-        return Equilibria(tuple(points), tuple(notes))
+        return Equilibria(tuple(replace(e, q=e.place({})) for e in exact), tuple(notes))
     modes = _Modes(balance, parameters)
     places = [(e, e.place(parameters)) for e in exact]
-    points = [_point(dynamics, e, q, *modes(q)) for e, q in places if np.isfinite(q).all() and modes.at_rest(q)]
+    good = [(e, q) for e, q in places if np.isfinite(q).all() and modes.at_rest(q)]
+    points = [Equilibrium(dynamics, q, e.free, True, e.formulas, *modes(q)) for e, q in good]
     points += _inexact(balance, parameters, modes, points, notes, starts, seed)
     notes += modes.notes
     if not points:
         notes.append(_none(balance))
     return Equilibria(tuple(points), tuple(notes))
-
-
-def _point(
-    dynamics: Dynamics, e: Exact, q: Floats, stability: Stability, growing: int, frequencies: Floats
-) -> Equilibrium:
-    names = [s.name for s in dynamics.model.coordinates]
-    free, formulas = tuple(names[j] for j in e.free), {names[j]: formula for j, formula in e.formulas.items()}
-    return Equilibrium(dynamics, q, free, True, formulas, stability, growing, frequencies)
 
 
 def _values(balance: Balance, values: Mapping[str, float] | None) -> dict[str, float]:
@@ -265,13 +204,3 @@ class _Modes(Gimbals):
             stability, frequencies = "unstable" if growing else "unknown", np.zeros(0)
             self.notes[UNSURE] = None
         return stability, growing, np.asarray(frequencies, np.float64)
-
-
-def _angle(x: float) -> str:
-    """A multiple of 90° by its name."""
-    times = round(x / (pi / 2))
-    if abs(x - times * pi / 2) > 1e-12:
-        return f"{x:.9g}"
-    if times % 2 == 0:
-        return {0: "0", 1: "pi", -1: "-pi"}.get(times // 2, f"{times // 2}*pi")
-    return {1: "pi/2", -1: "-pi/2"}.get(times, f"{times}*pi/2")
