@@ -41,8 +41,11 @@ class Weighting:
     - `order`: that of W_T; 2.
 
     >>> import linkwright as lw
-    >>> lw.control.Weighting(bandwidth=30.0).floor
-    0.2
+    >>> u, weighting = lw.control.m_sequence(8), lw.control.Weighting(bandwidth=30.0)
+    >>> measured = lw.control.spectrum(lw.control.Record(u, 2.0 * u, 1e-3))
+    >>> W_T = weighting.robustness(measured, lw.control.Model([2.0], delay=0, dt=1e-3))
+    >>> weighting.performance(1e-3).order, W_T.nstates
+    (1, 2)
 
     Numbers that cannot be used raise `ModelError` when a weight is made.
     """
@@ -55,7 +58,7 @@ class Weighting:
     order: int = 2
 
     def robustness(self, measured: Spectrum, model: Model) -> Any:
-        """W_T, sampled."""
+        """W_T, sampled as `measured`, a `Spectrum`, above the error of `model` there; a `StateSpace`."""
         top = np.pi / measured.dt
         w = np.geomspace(0.5, 0.99 * top, 120)
         need = np.maximum(self.floor, self.floor * w / (2.0 * np.pi * self.trusted))
@@ -68,7 +71,7 @@ class Weighting:
         return magnitude_from_above(w, np.minimum(need, 50.0), self.order, dt=measured.dt)
 
     def performance(self, dt: float) -> Any:
-        """W_S, sampled: (1 + s/w₂)/(1 + s/w₁)."""
+        """W_S, sampled every `dt` (s): (1 + s/w₂)/(1 + s/w₁); a `System`."""
         w = 2.0 * np.pi * self.bandwidth
         return sampled(from_polynomials([1.0 / (8.0 * w), 1.0], [1.0 / w, 1.0]), dt)
 
@@ -82,6 +85,9 @@ class Round:
       of `full_order` states.
     - `compensator`: the `TwoDof`, for wanted response number `which`.
     - `notes`: warnings. `score`: of the compensator, by `RoundSettings.judge`; None where nothing judges.
+
+    >>> def table(design):  # of repeated_design
+    ...     return [(round.number, round.order, round.full_order, round.score) for round in design.rounds]
 
     `Repeated.rounds` has them.
     """
@@ -120,6 +126,13 @@ class Repeated:
 
     `rounds` are `Round`s; `best` is the last, or the best judged, and `compensator` that round's. `ended` says why the
     repetition ended, `refused` what a last round without a compensator lacked.
+
+    >>> import linkwright as lw
+    >>> design = lw.control.Repeated((), "interrupted")
+    >>> len(design.rounds), design.ended
+    (0, 'interrupted')
+
+    `best` raises `IndexError` where there is no round.
     """
 
     rounds: tuple[Round, ...]

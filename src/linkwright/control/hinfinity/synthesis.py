@@ -215,6 +215,14 @@ class Design(HasSystem):
     `gamma` = (1 + back_off) γ_opt, where it is well conditioned; `norm` bounds its closed loop's H∞ norm from both
     sides, on the plant as given. `history` has every γ that was tried, `warnings` what was singular, and `epsilon` by
     how much that was made regular.
+
+    >>> import linkwright as lw
+    >>> P = ([[-1.0]], [[1.0, 0.0, 1.0]], [[1.0], [0.0], [1.0]], [[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]])
+    >>> design = lw.control.hinf(P, 1, 1)
+    >>> design.system.order, design.gamma >= design.gamma_opt, design.norm.upper <= design.gamma
+    (1, True, True)
+
+    `K` raises `ModelError` where python-control is not installed.
     """
 
     system: System

@@ -126,6 +126,7 @@ class Compensator:
     >>> compensator = lw.control.Compensator([[0.5]], [[1.0, -1.0]], [[1.0]], [[2.0, 0.0]], references=1)
     >>> compensator.step(1.0, 0.0), compensator.step(0.0, 0.0)
     (2.0, 1.0)
+    >>> compensator.reset()
 
     Raises `ShapeError` for more references than inputs.
     """
@@ -161,7 +162,7 @@ class Compensator:
         return self._now[: self.order].copy()
 
     def step(self, r: Any, y: Any, saturated: bool = False) -> Any:
-        """The output of this sample, and the states of the next; one output is a float, several an array."""
+        """The output for `r` and `y`, and the states of the next sample; one output is a float, several an array."""
         now, after = self._now, self._next
         now[self._reference] = r
         now[self._measured] = y
@@ -206,9 +207,11 @@ class Washout:
     further.
 
     >>> import numpy as np, linkwright as lw
-    >>> position, velocity, acceleration = lw.control.Washout(1.0, 0.01, 1).step(np.array([2.0]))
+    >>> washout = lw.control.Washout(1.0, 0.01, 1)
+    >>> position, velocity, acceleration = washout.step(np.array([2.0]))
     >>> acceleration.tolist()
     [2.0]
+    >>> washout.reset()
 
     Raises `ModelError` for a frequency that is not greater than zero.
     """
@@ -227,7 +230,7 @@ class Washout:
         self.state = np.zeros((2, self.n))
 
     def step(self, u: Floats) -> tuple[Floats, Floats, Floats]:
-        """Position, velocity and acceleration now, under a correction u that is held over the coming period."""
+        """Position, velocity and acceleration now, under a correction `u` (n) that is held over the coming period."""
         x, v = self.state
         a = u - 2.0 * self.w * v - self.w**2 * x
         self.state = self.A @ self.state + self.b[:, None] * u
@@ -276,7 +279,12 @@ class AccelerationFeedback:
         self.signals: dict[str, Any] = {}
 
     def start(self, measured: Measured) -> None:
-        """Prepare for a run."""
+        """Prepare for a run with what is `measured` first; a `Loop` calls it.
+
+        >>> import numpy as np, linkwright as lw
+        >>> measured = lw.control.Measured(1e-3, np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1))
+        >>> lw.control.AccelerationFeedback(sensor="tip").start(measured)
+        """
         if self.compensators and self.sensor not in measured.signals:
             raise NameNotFound("sensor", self.sensor, list(measured.signals))
         for compensator in self.compensators.values():

@@ -48,6 +48,11 @@ class Measured:
     - `signals`: what further sensors give, by their names.
     - `state`: the true q, v and a with sensors="exact", else None.
 
+    >>> import numpy as np, linkwright as lw
+    >>> measured = lw.control.Measured(1e-3, np.array([0.1]), np.zeros(1), np.zeros(1), np.zeros(1))
+    >>> lw.control.pid(lw.chain(1), 20.0, 2.0, 0.0, lw.control.Hold([0.0])).step(0, 0.0, measured).tolist()
+    [-2.0]
+
     The arrays are those of the loop: copy what is to stay. A `Loop` makes it and gives it to its controller.
     """
 
@@ -68,12 +73,21 @@ class Controller:
     What follows a reference defines `follow(t, measured, target)` instead of `step`, so that an outer loop can change
     the target (`Corrected`). Controllers add up: `dynamic + lw.control.friction(...)`.
 
-    >>> import linkwright as lw
+    >>> import numpy as np, linkwright as lw
     >>> class Damper(lw.control.Controller):
     ...     def step(self, k, t, measured):
     ...         return -2.0 * measured.v
     >>> bool(lw.control.Loop(lw.chain(1), Damper()).run(0.1).status)
     True
+    >>> arm = lw.chain(1)
+    >>> tracking = lw.control.computed_torque(arm, 100.0, 20.0, lw.control.Hold([0.0]))
+    >>> sol = lw.simulate(arm, 0.1, q0=[0.1], tau=tracking.law())
+    >>> measured = lw.control.Measured(1e-3, np.array([0.1]), np.zeros(1), np.zeros(1), np.zeros(1))
+    >>> before = tracking.start(measured)
+    >>> forces = tracking.step(0, 0.0, measured), tracking.follow(0.0, measured, lw.control.Hold([0.0]).at(0.0))
+
+    A `Loop` calls `start`, then `step` or `follow`. Their arguments: `k`, the number of the sample, from 0 on; `t`, its
+    time (s); `measured`, a `Measured`; `target`, x, ẋ and ẍ (n each), or None where no reference is followed.
 
     A class that defines neither raises `NotImplementedError` in a run; `law` of one that has none raises `ModelError`.
     """

@@ -34,12 +34,13 @@ class Sensor(Protocol):
 
 
 class LowPass:
-    """A first-order low-pass of `cutoff` Hz at a sampling period (s), `order` times in a row; exact for held inputs.
+    """A first-order low-pass of `cutoff` Hz at a sampling `period` (s), `order` times in a row; exact for held inputs.
 
     The first call starts the filter at rest at its input.
 
     >>> import numpy as np, linkwright as lw
     >>> low = lw.control.LowPass(1e3, 1.0)
+    >>> low.start(np.zeros(1))
     >>> [low(np.array([x])).tolist() for x in (0.0, 1.0)]
     [[0.0], [1.0]]
 
@@ -52,7 +53,7 @@ class LowPass:
         self.order, self.state = whole_number("order", order, 1), list[Floats]()
 
     def start(self, x: Floats) -> None:
-        """Begin at rest at x."""
+        """Begin at rest at `x` (n)."""
         self.state = [np.array(x, dtype=np.float64) for _ in range(self.order)]
 
     def __call__(self, x: Floats) -> Floats:
@@ -75,12 +76,15 @@ class Encoder:
     - `rate`: rates are the "difference" of two samples over the period, that "filtered" by a low-pass of `cutoff` (Hz),
       or "exact". Before the first sample the joints are taken to have moved at their first rates.
 
-    >>> import linkwright as lw
-    >>> arm = lw.chain(1)
+    >>> import numpy as np, linkwright as lw
+    >>> arm, encoder = lw.chain(1), lw.control.Encoder(resolution=0.1)
     >>> hold = lw.control.pid(arm, 20.0, 2.0, 0.0, lw.control.Hold([0.0]))
-    >>> loop = lw.control.Loop(arm, hold, encoders=lw.control.Encoder(resolution=0.1))
+    >>> loop = lw.control.Loop(arm, hold, encoders=encoder)
     >>> loop.run(0.01, [0.26]).measured_q[0].round(9).tolist()
     [0.3]
+    >>> reader = encoder.bind(loop.plant, 2e-3, np.random.default_rng(0))
+    >>> encoder.steps(loop.plant, ["joint1"]).tolist()
+    [0.1]
 
     Raises `ModelError` or `NameNotFound` for arguments that cannot be used.
     """
@@ -107,7 +111,7 @@ class Encoder:
         self.joints, self.noise, self.rate, self.cutoff = joints, _standard_deviation(noise), rate, cutoff
 
     def steps(self, plant: Plant, joints: Sequence[str]) -> Floats:
-        """The width of a count of each joint, zero where it is exact."""
+        """The width of a count of each of the `joints` of the `plant` (rad, m), zero where it is exact."""
         steps = np.zeros(len(joints))
         for name, numbers in (("counts", self.counts), ("resolution", self.resolution)):
             for at, value in _by_joint(name, numbers, joints):
@@ -123,7 +127,7 @@ class Encoder:
         return steps
 
     def bind(self, plant: Plant, period: float, rng: np.random.Generator) -> EncoderReader:
-        """The reader of one run."""
+        """The reader of one run, of the `plant` of a loop, its `period` (s) and the noise of `rng`."""
         return EncoderReader(self, plant, period, rng)
 
 
@@ -169,7 +173,7 @@ class EncoderReader:
 
 
 class Accelerometer:
-    """The acceleration (3) of the origin of a `frame` in m/s², in ground's axes or, with axes="body", in its own.
+    """The acceleration (3) of the origin of a `frame` in m/s², in the `axes` "ground" or "body".
 
     - `noise`: the standard deviation of white noise; 0.0. `cutoff` (Hz): that of a low-pass of `order` (1) behind it;
       none.
@@ -209,7 +213,14 @@ class Accelerometer:
         self.labels: tuple[str, ...] = ("x", "y", "z")
 
     def bind(self, plant: Plant, period: float, rng: np.random.Generator) -> Callable[[], Floats]:
-        """A function that reads the plant."""
+        """A function that reads the `plant` of a loop, sampled with a `period` (s), with noise from `rng`.
+
+        >>> import numpy as np, linkwright as lw
+        >>> hold = lw.control.pid(lw.chain(1), 20.0, 2.0, 0.0, lw.control.Hold([0.0]))
+        >>> loop = lw.control.Loop(lw.chain(1), hold)
+        >>> lw.control.Accelerometer("link1").bind(loop.plant, 2e-3, np.random.default_rng(0))().shape
+        (3,)
+        """
         observe, pose, _, rate = plant.observer(self.frame)
         low = None if self.cutoff is None else LowPass(self.cutoff, period, self.order)
         shift, turn, noise = plant.mech.gravity if self.gravity else None, pose[:3, :3], self.noise
@@ -262,7 +273,7 @@ def _standard_deviation(noise: Any) -> float:
 
 
 class Saturation:
-    """Forces within ± limit (N m, N), one number for all n drives or one for each; counts where it acts.
+    """Forces within ± `limit` (N m, N), one number for all `n` drives or one for each; counts where it acts.
 
     >>> import numpy as np, linkwright as lw
     >>> lw.control.Saturation(2.0, 2)(0.0, np.array([1.0, -5.0])).tolist()
@@ -291,7 +302,7 @@ class Saturation:
 
 
 class Slew:
-    """Forces of n drives that change by at most `rate` (N m/s, N/s), every `period` (s), from `last`.
+    """Forces of `n` drives that change by at most `rate` (N m/s, N/s), every `period` (s), from `last`.
 
     `last` are the forces that were applied, not those that a limit behind cut: the way back starts at that limit.
 

@@ -50,8 +50,11 @@ class ModelState:
     >>> import numpy as np, linkwright as lw
     >>> state = lw.control.ModelState(lw.chain(2), frame="link2")
     >>> state.update(np.array([0.1, 0.2]), np.zeros(2))
-    >>> state.jacobian.shape
-    (6, 2)
+    >>> state.jacobian.shape, state.forces(np.zeros(2)).round(9).tolist() == state.weights().round(9).tolist()
+    ((6, 2), True)
+    >>> state.start(np.zeros(2), np.zeros(2))
+    >>> state.set(np.array([0.1, 0.2]), np.zeros(2))
+    >>> state.check_width(np.zeros(2))
 
     Raises `ModelError` for joints that do not determine the mechanism; `update` raises `ControlError` where the model
     cannot follow.
@@ -102,7 +105,7 @@ class ModelState:
 
     # -- from measured joints -----------------------------------------------------------------------------
     def start(self, theta: Floats, rates: Floats) -> None:
-        """Find the state from scratch: from the guess or the drawing, with the measured joints held."""
+        """Find the state from scratch: from the guess or drawing, with the joints at `theta` (n) and `rates` (n)."""
         mech = self.mech
         self.check_width(theta)
         if mech.closed:
@@ -148,7 +151,7 @@ class ModelState:
         self._units = np.eye(nv)[rank:]
 
     def update(self, theta: Floats, rates: Floats) -> None:
-        """The state at which the measured joints are at theta (n) and move at these rates (n)."""
+        """The state at which the measured joints are at `theta` (n) and move at these `rates` (n)."""
         if not self.started:
             self.start(theta, rates)
             return
@@ -161,7 +164,7 @@ class ModelState:
         self._look()
 
     def check_width(self, theta: Floats) -> None:
-        """Refuse measured joints that are not as many as those of the model."""
+        """Refuse measured joints `theta` that are not as many as those of the model: raises `ShapeError`."""
         if len(theta) != self.n:
             text = f"{len(theta)} joints are measured and the model has {self.n} ({_names(self.joints)})"
             raise ModelError(f"{text}; name the same joints, in the same order, for encoders and controller")
@@ -253,7 +256,7 @@ class ModelState:
 
     # -- from a whole state -------------------------------------------------------------------------------
     def set(self, q: Floats, v: Floats) -> None:
-        """Take a whole, consistent state as it is."""
+        """Take a whole, consistent state `q` (nq), `v` (nv) as it is."""
         if q.shape != self.q.shape or v.shape != self.v.shape:
             text = f"the state has {q.shape} and {v.shape} numbers, the controller's model {self.q.shape}"
             raise ModelError(f"{text} and {self.v.shape}; control another mechanism from encoders, not from its state")
@@ -279,7 +282,7 @@ class ModelState:
 
     # -- forces -------------------------------------------------------------------------------------------
     def forces(self, accelerations: Floats, *, t: float = 0.0) -> Floats:
-        """The forces (n) of the joints that give them these accelerations (n): τ = Wᵀ τ_O, the virtual cut."""
+        """The forces (n) that give the joints `accelerations` (n), at `t` (s; 0): τ = Wᵀ τ_O, the virtual cut."""
         if self._plain:
             return self.mech.inverse_dynamics(self.q, self.v, accelerations, t=t)
         a = self.W @ accelerations + self.drift

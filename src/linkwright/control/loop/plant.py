@@ -288,6 +288,12 @@ class SampledRun(Solution):
       name. `signals`: those of the controller. `sol.a` is the acceleration that the forces before the sample cause.
     - `saturated`, `held`: how many samples had forces cut, and one that was not finite.
 
+    >>> import linkwright as lw
+    >>> arm = lw.chain(1)
+    >>> sol = lw.control.Loop(arm, lw.control.pid(arm, 20.0, 2.0, 0.0, lw.control.Hold([0.0]))).run(0.01, [0.1])
+    >>> sol.command.shape, sol.measured_q.shape, "joint1.torque" in sol.joined(arm, {}).series
+    ((6, 1), (6, 1), True)
+
     All of them are in `series` and `data` too, as `motor1.command`, `motor1.torque`, `crank1.encoder`,
     `plate.acceleration.x`.
     """
@@ -310,7 +316,7 @@ class SampledRun(Solution):
         return frozenset(f"{name}.{kind}" for name in self.drives for kind in kinds)
 
     def joined(self, mech: Any, units: Mapping[str, tuple[tuple[str, ...], str]]) -> SampledRun:
-        """The same with all signals as series; `units` has the labels and units of sensors."""
+        """The same with all signals as series; `mech` is the plant, `units` has the labels and units of sensors."""
         series: dict[str, Series] = {}
         for k, name in enumerate(self.drives):
             turns = mech.joints[name].kind != "prismatic"

@@ -26,11 +26,16 @@ class Motion:
     size: int
 
     def at(self, t: float) -> Target:
-        """Position, velocity and acceleration at a time."""
+        """Position, velocity and acceleration at the time `t` (s)."""
         raise NotImplementedError
 
     def table(self, times: ArrayLike) -> Target:
-        """The same at many times: (T, n) each."""
+        """The same at many `times` (T,), s: (T, n) each.
+
+        >>> import linkwright as lw
+        >>> lw.control.Hold([0.3]).table([0.0, 1.0]).x.tolist()
+        [[0.3], [0.3]]
+        """
         rows = [self.at(float(t)) for t in np.ravel(np.asarray(times, dtype=np.float64))]
         return Target(*(np.array([row[k] for row in rows]) for k in range(3)))
 
@@ -56,7 +61,7 @@ class Together(Motion):
 
 
 class Hold(Motion):
-    """Rest at a position x (n), rad or m.
+    """Rest at a position `x` (n), rad or m.
 
     >>> import linkwright as lw
     >>> lw.control.Hold([0.3, 0.1]).at(2.0).x.tolist()
@@ -70,12 +75,12 @@ class Hold(Motion):
         self.size, self._none = len(self.x), np.zeros(len(self.x))
 
     def at(self, t: float) -> Target:
-        """x, and nothing else."""
+        """x, and nothing else, at any time `t` (s)."""
         return Target(self.x, self._none, self._none)
 
 
 class Accelerations(Motion):
-    """Accelerations (m, n) that are held for `durations` (m,) seconds each, or for one duration, from rest at x.
+    """Motion by `accelerations` (m, n), held for `durations` (m,) seconds each, or for one duration, from rest at x.
 
     `x` (n) is the initial position (rad or m), `v` (n, or one number) the initial velocity, 0.0, and `start` the time
     (s) of the first acceleration, 0.0. Position and velocity are exact integrals. After the last acceleration the
@@ -113,7 +118,7 @@ class Accelerations(Motion):
         self.end = float(self._t[-1])
 
     def at(self, t: float) -> Target:
-        """The motion at a time; where two accelerations meet, the later one."""
+        """The motion at the time `t` (s); where two accelerations meet, the later one."""
         # A sample that rounding puts a little before a change belongs to what follows.
         k = int(np.searchsorted(self._t, t + 1e-9 * (1.0 + abs(t)), side="right")) - 1
         if k < 0:
@@ -147,7 +152,7 @@ def up_and_down(
 
 
 class MinimumJerk(Motion):
-    """From x (n) to x_end (n), rad or m, in `duration` seconds, with the least jerk: s = 10τ³ − 15τ⁴ + 6τ⁵.
+    """From `x` (n) to `x_end` (n), rad or m, in `duration` seconds, with the least jerk: s = 10τ³ − 15τ⁴ + 6τ⁵.
 
     `start` is the time (s) at which the motion begins, 0.0.
 
@@ -166,13 +171,13 @@ class MinimumJerk(Motion):
         self.duration, self.start = positive_number("duration", duration), finite_number("start", start)
 
     def at(self, t: float) -> Target:
-        """The motion at a time."""
+        """The motion at the time `t` (s)."""
         s, sd, sdd = smooth_step(t - self.start, self.duration)
         return Target(self.x + s * self.way, sd * self.way, sdd * self.way)
 
 
 class Curve(Motion):
-    """A smooth curve through points (m, n), passed in `duration` seconds with minimum-jerk timing.
+    """A smooth curve through `points` (m, n), passed in `duration` seconds with minimum-jerk timing.
 
     It is a cubic spline over the length of its chords, closed smoothly if the last point is the first. `start` is the
     time (s) at which the motion begins, 0.0.
@@ -205,7 +210,7 @@ class Curve(Motion):
         self.size = p.shape[1]
 
     def at(self, t: float) -> Target:
-        """The motion at a time."""
+        """The motion at the time `t` (s)."""
         s, sd, sdd = smooth_step(t - self.start, self.duration)
         slope = self._slope(s)
         return Target(self._spline(s), sd * slope, sdd * slope + sd * sd * self._bend(s))
@@ -219,8 +224,9 @@ class Sine(Motion):
     −amplitude/(2π f)² of the position.
 
     >>> import linkwright as lw
-    >>> float(lw.control.Sine([1.0], 0.5, 2.0).at(0.125).x[0])
-    1.5
+    >>> sine = lw.control.Sine([1.0], 0.5, 2.0)
+    >>> float(sine.at(0.125).x[0]), round(sine.phase(0.125)[0], 6)
+    (1.5, 1.570796)
 
     Raises `ModelError` for a frequency that is not greater than zero, a negative ramp or another `of`.
     """
@@ -248,12 +254,12 @@ class Sine(Motion):
             raise ModelError(f"ramp must be a time from 0 on, not {ramp!r}")
 
     def phase(self, t: float) -> tuple[float, float, float]:
-        """The phase and its rates."""
+        """The phase (rad) at the time `t` (s), and its rates."""
         w = 2.0 * math.pi * self.frequency
         return w * t, w, 0.0
 
     def at(self, t: float) -> Target:
-        """The motion at a time."""
+        """The motion at the time `t` (s)."""
         t -= self.start
         if t < 0.0:
             return Target(self.x, self._none, self._none)
@@ -269,7 +275,7 @@ class Sine(Motion):
 class Sweep(Sine):
     """A sine whose frequency goes from `first` to `last` Hz in `duration` seconds, evenly, and stays there.
 
-    The other arguments are those of `Sine`.
+    `x`, `amplitude`, `ramp` and `start` are those of `Sine`.
 
     >>> import math, linkwright as lw
     >>> sweep = lw.control.Sweep([0.0], 1.0, first=1.0, last=3.0, duration=2.0)
@@ -294,7 +300,7 @@ class Sweep(Sine):
         self.last, self.duration = positive_number("last", last), positive_number("duration", duration)
 
     def phase(self, t: float) -> tuple[float, float, float]:
-        """The phase and its rates."""
+        """The phase (rad) at the time `t` (s), and its rates."""
         slope, h = (self.last - self.frequency) / self.duration, min(t, self.duration)
         turns = self.frequency * h + 0.5 * slope * h * h + self.last * (t - h)
         bend = slope if t < self.duration else 0.0
@@ -414,7 +420,7 @@ class Pose(Motion):
         self._vector = turn_vector(turn_matrix(first) @ self._axes) if self._turned else first
 
     def at(self, t: float) -> Target:
-        """Position and rotation vector, and their motion, at a time."""
+        """Position and rotation vector, and their motion, at the time `t` (s)."""
         place, v, a = self.translation.at(t)
         x, xd, xdd = np.zeros(6), np.zeros(6), np.zeros(6)
         x[:3], xd[:3], xdd[:3] = place + self._place, v, a

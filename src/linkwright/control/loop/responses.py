@@ -19,6 +19,12 @@ class Move:
     `delay` (s) lies between the two passing half of the way, `overshoot` is beyond the end of the reference,
     `steady_error` the mean distance from the reference over the last part, `rms_error` over the whole response (the
     position's unit).
+
+    >>> import linkwright as lw
+    >>> lw.control.Move(0.02, 0.001, 0.0, 0.003).delay
+    0.02
+
+    Plain numbers; nothing is checked.
     """
 
     delay: float  # between the two passing half of the way
@@ -28,7 +34,7 @@ class Move:
 
 
 def crossing_time(time: ArrayLike, value: ArrayLike, level: float, *, after: float | None = None) -> float:
-    """When a series first reaches a level (from below if the level is positive, from above if negative), s.
+    """When a series first reaches a `level` (from below if the level is positive, from above if negative), s.
 
     `time` (T) in s, `value` (T); `after` is a time (s) before which the level does not count, None by default. Between
     two samples the series is taken as straight. The result is NaN where the level is not reached.
@@ -112,7 +118,7 @@ def move(time: ArrayLike, reference: ArrayLike, value: ArrayLike, *, last: float
 
 
 def path_error(reference: ArrayLike, value: ArrayLike) -> float:
-    """The largest distance of a path (T, n) from the curve that the reference (S, n) draws, at whatever time.
+    """The largest distance of a path `value` (T, n) from the curve of `reference` (S, n), at whatever time.
 
     >>> import linkwright as lw
     >>> lw.control.path_error([[0.0, 0.0], [2.0, 0.0]], [[0.5, 0.1], [1.0, 0.3]])

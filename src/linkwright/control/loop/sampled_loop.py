@@ -141,7 +141,7 @@ class Loop:
         tau0: ArrayLike | None = None,
         parameters: Mapping[str, float] | None = None,
     ) -> SampledRun:
-        """Run from the state q0 (nq), v0 (nv) of the plant to `t_end` (s), in whole periods.
+        """Run from the state `q0` (nq), `v0` (nv) of the plant to `t_end` (s), in whole periods.
 
         By default the state is that of the plant's initial conditions. `tau0` (one force a drive, N m or N) acts before
         the first command arrives: by default what the controller's `start` gives, or zero. `parameters` maps names of

@@ -380,10 +380,10 @@ def computed_torque(
 ) -> ComputedTorque:
     """Inverse dynamics at θ̈ = θ̈_d + K_D (θ̇_d − θ̇) + K_P (θ_d − θ): with an exact model, ë + K_D ė + K_P e = 0.
 
-    mech is the controller's model, which may differ from the plant. θ are its `joints` (those with actuators), in the
+    `mech` is the controller's model, which may differ from the plant. θ are its `joints` (those with actuators), in the
     order of the loop's encoders and drives; of a closed chain there are as many as degrees of freedom, and the other
     joints follow from the loops (`guess`, a whole q, says which way they are assembled; else the drawing does).
-    kp (1/s²) and kd (1/s) are one number or one for each; the reference has one number for each.
+    `kp` (1/s²) and `kd` (1/s) are one number or one for each; the `reference` has one number for each.
 
     >>> import linkwright as lw
     >>> arm = lw.chain(2)
