@@ -78,8 +78,7 @@ class StepSettings:
     - `form`: how the legs are computed; "simd".
       - "serial": leg after leg.
       - "simd": the six legs in the lanes of vector registers.
-      - "threads": the legs shared out to threads that wait spinning; `close()` gives the cores back. At this size it
-        does not pay.
+      - "threads": the legs on threads that wait spinning, which does not pay here; `close()` gives the cores back.
       - "pipelined": as in the paper's figure 4, torques are those at the pose predicted one period ahead from the
         sample before, while the forward kinematics of this sample runs beside them for the next. A step then takes as
         long as the longer of the two; what is measured acts one period later, and in between the plate is taken to
@@ -117,27 +116,29 @@ class StepSettings:
 class ControlStep:
     """Torques of the six motors (N m) from their measured angles and a reference: section 2.3 of the paper.
 
-    >>> import numpy as np, linkwright as lw
-    >>> from linkwright.studies.manipulator.machine import SIX_LEG
-    >>> step = lw.control.ControlStep(SIX_LEG, 2000.0, 285.0)
-    >>> theta = lw.control.legs_at(SIX_LEG, SIX_LEG.home).angles[:, 0]
-    >>> step(theta, np.zeros(6), (SIX_LEG.home, np.zeros(6), np.zeros(6))).shape
-    (6,)
+    Forward kinematics from θ_A (6, rad), warm-started by the step before; resolved acceleration ẍ = ẍ_d + K_V (ẋ_d − ẋ)
+    + K_P (x_d − x); per leg inverse kinematics, rates, accelerations, Newton–Euler; τ_A = S⁻ᵀ τ_G. Main arguments:
 
-    Forward kinematics from θ_A (6, rad), warm-started by the step before; resolved acceleration
-    ẍ = ẍ_d + K_V (ẋ_d − ẋ) + K_P (x_d − x); per leg inverse kinematics, rates, accelerations and Newton–Euler; then
-    τ_A = S⁻ᵀ τ_G. Main arguments:
-
-    - `geometry`: a `Hexapod`.
+    - `geometry`: a `Hexapod`. `period`: the time between two steps (s); 2e-3.
     - `kp` (1/s²), `kv` (1/s): one number or six, for x, y, z and turns about them; 2000.0 and 285.0.
     - `payload`: a mass (kg) at the plate's centre of mass, or a `LinkInertia` in the plate's axes; 0.0.
-    - `period`: the time between two steps (s); 2e-3.
     - `reference`: what a step in a loop follows, an object with `at(t)`; none unless given.
 
-    References are x_d (x, y, z and Euler parameters, or a rotation vector), twist and acceleration of the plate's
-    origin in ground's axes, as three arrays or as one of 19 numbers.
+    Other arguments: `settings`, a `StepSettings`. References are x_d (x, y, z and Euler parameters, or a rotation
+    vector), twist and acceleration of the plate's origin in ground's axes, as three arrays or as one of 19 numbers.
 
-    Other arguments: `settings`, a `StepSettings`.
+    >>> import numpy as np, linkwright as lw
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
+    >>> home, zero = SIX_LEG.home, np.zeros(6)
+    >>> step = lw.control.ControlStep(SIX_LEG, reference=lw.control.Pose(home[:3]))
+    >>> step.reset(home)
+    >>> measured = lw.control.Measured(2e-3, lw.control.legs_at(SIX_LEG, home).angles[:, 0], zero, zero, zero)
+    >>> step.start(measured)
+    >>> np.allclose(step.step(0, 0.0, measured), step.follow(0.0, measured, (home, zero, zero)))
+    True
+    >>> len(step.program().inputs), step.state_at(home, zero, zero).shape, len(step.to_c()) > 1000
+    (5, (26,), True)
+    >>> step.close()
 
     A step that fails raises `Unreachable`, `SingularPose` or `StepError`; with `StepSettings(hold=True)` it gives the
     torques of the step before instead, and `report.flags` has the reason. Torques are never NaN.
@@ -170,7 +171,7 @@ class ControlStep:
 
     # -- what is known -----------------------------------------------------------------------------------
     def reset(self, pose: ArrayLike | None = None, twist: ArrayLike | None = None) -> None:
-        """Begin at a pose (7; home unless given) within about 0.1 m of where the plate is, moving with a twist (6)."""
+        """Begin at `pose` (7; home unless given), about 0.1 m or less from the plate, moving with `twist` (6; 0)."""
         where = self.geometry.home if pose is None else _pose(pose)
         moving = np.zeros(6) if twist is None else _twist("twist", twist)
         check_reach(self.geometry, legs_at(self.geometry, where))
@@ -179,10 +180,9 @@ class ControlStep:
 
     @staticmethod
     def state_at(pose: ArrayLike, twist: ArrayLike, acceleration: ArrayLike, *, known: bool = True) -> Floats:
-        """The state (..., 26) that a step leaves, the input `previous` of the next, with no torques.
-
-        The plate is at poses (..., 7), moves with twists (..., 6) and is commanded accelerations (..., 6); `known` says
-        whether the pose was found one period ago.
+        """The state (..., 26) that a step leaves, the input `previous` of the next, with no torques: the plate is at
+        `pose` (..., 7), moves with `twist` (..., 6) and is commanded `acceleration` (..., 6); `known` (True): whether
+        the pose was found one period ago.
         """
         moving = np.concatenate([np.asarray(x, dtype=np.float64) for x in (pose, twist, acceleration)], axis=-1)
         torques = np.zeros((*moving.shape[:-1], LEGS))
@@ -222,11 +222,11 @@ class ControlStep:
         return tau
 
     def start(self, measured: Any) -> None:
-        """As a controller in a loop: start at the pose of the last `reset`."""
+        """As a controller in a loop: start at the pose of the last `reset`, whatever is `measured`."""
         self._state, self._speed = self._first, None
 
     def follow(self, t: float, measured: Any, target: Any) -> Floats:
-        """As a controller in a loop: the torques for what is measured and a target."""
+        """As a controller in a loop: the torques for what is `measured` and a `target`, at any time `t` (s)."""
         if target is None:
             raise ModelError("a control step follows a reference; give ControlStep(..., reference=...)")
         self._speed = target[1]
@@ -238,7 +238,7 @@ class ControlStep:
         return None if self._speed is None else leg_motion(self.geometry, self.pose, self._speed, None)[1][:, 0]
 
     def step(self, k: int, t: float, measured: Any) -> Floats:
-        """As a controller in a loop: the torques at sample k, for the step's own `reference`."""
+        """As a controller in a loop: the torques for what is `measured` at sample `k`, `t` (s), by `reference`."""
         return self.follow(t, measured, None if self.reference is None else self.reference.at(t))
 
     @property
@@ -257,7 +257,7 @@ class ControlStep:
         return self.parts.whole("lanes" if self.settings.form == "simd" else "serial")
 
     def to_c(self, name: str = "control_step") -> str:
-        """The step as one C99 file: no dependency but the mathematics library, fixed memory, bounded loops."""
+        """The step as C99, a function `name`: needs the mathematics library alone, fixed memory, bounded loops."""
         return c_file(self.parts.whole("serial"), name, self.geometry, self.gains)
 
     def _made(self) -> Run:

@@ -180,11 +180,11 @@ def add_search(
 
 
 def forward_kinematics(geometry: Hexapod, *, tolerance: float = TOLERANCE) -> Program:
-    """The program (theta (6), start (7)) → (pose (7), report (3)): angles in rad, poses x, y, z (m) and e0 … e3.
+    """The program (theta (6), start (7)) → (pose (7), report (3)) of `geometry`, a `Hexapod`.
 
-    The report is whether the pose was found (else the pose is `start`), the corrections taken, and the residual of the
-    rods' lengths (m). From the pose of one sample before, 2 or 3 corrections are usual. `tolerance` (m, 1e-13) is that
-    of every rod's length.
+    Angles are in rad, poses x, y, z (m) and e0 … e3. The report is whether the pose was found (else the pose is
+    `start`), the corrections taken, and the residual of the rods' lengths (m). From the pose of one sample before, 2 or
+    3 corrections are usual. `tolerance` (m, 1e-13) is that of every rod's length.
 
     >>> import linkwright as lw
     >>> from linkwright.studies.manipulator.machine import SIX_LEG

@@ -90,6 +90,14 @@ class Legs(NamedTuple):
     - `rows` (..., 6, 6), `ways` (..., 6): row i of S = ∂θ_A/∂x is rows_i / ways_i. With u along the rod and t the way
       of the crank's end a radian, u·ẋ_P = (u·t) θ̇: rows_i = [u, (P − x) × u] and ways_i = u·t. Singular `rows` let the
       plate move with all motors held; a way of 0 is that of a leg whose crank and rod are in line.
+
+    >>> import linkwright as lw
+    >>> from linkwright.studies.manipulator.machine import SIX_LEG
+    >>> legs = lw.control.legs_at(SIX_LEG, SIX_LEG.home)
+    >>> legs.knees.shape, float(legs.short.max())
+    ((6, 3), 0.0)
+
+    Nothing is checked when one is made by hand.
     """
 
     angles: Floats
@@ -119,7 +127,7 @@ def rotation_matrix(euler_parameters: ArrayLike) -> Floats:
 
 
 def legs_at(geometry: Hexapod, pose: ArrayLike, *, knee: int = KNEE) -> Legs:
-    """The legs with the plate at poses (..., 7): x, y, z (m) and Euler parameters.
+    """The legs of `geometry`, a `Hexapod`, with the plate at `pose` (..., 7): x, y, z (m) and Euler parameters.
 
     `knee` is −1 for knees outside, 1 for knees inside. An unreachable leg is stretched (or folded) towards its wrist
     point as far as it goes and has `short` > 0: no error.
@@ -178,7 +186,7 @@ def _crank(crank: float, rod: float, p: Any, knee: int) -> tuple[tuple[Floats, F
 
 
 def crank_angles(p: ArrayLike, crank: float, rod: float, knee: int = KNEE) -> tuple[Floats, Floats]:
-    """The angles (...) of a crank whose rod ends at points p (..., 3), and the slack (m) of `Legs`.
+    """The angles (...) of a crank whose rod ends at points `p` (..., 3), m, and the slack (m) of `Legs`.
 
     The crank turns about z, at the origin; `crank` and `rod` are lengths (m), `knee` is −1 or 1 for the two solutions.
     A point out of reach has a negative slack; the crank then points towards it, or away from it.
@@ -259,7 +267,8 @@ def in_words(twist: Floats) -> str:
 def leg_jacobians(geometry: Hexapod, legs: Legs, position: ArrayLike) -> Floats:
     """The Jacobians (..., 6 legs, 6, 6) from a leg's rates to the plate's twist, velocity of its origin first.
 
-    `legs` are those of `legs_at`, `position` (..., 3) are the positions of the plate's origin (m); ground's axes.
+    `geometry` is a `Hexapod`, `legs` are those of `legs_at`, `position` (..., 3) are the positions of the plate's
+    origin (m); ground's axes.
 
     >>> import linkwright as lw
     >>> from linkwright.studies.manipulator.machine import SIX_LEG
@@ -310,8 +319,8 @@ def leg_motion(
 ) -> tuple[Floats, Floats, Floats]:
     """Angles (rad), rates (rad/s) and accelerations (rad/s²) of the legs' joints, each (..., 6 legs, 6).
 
-    The plate is at poses (..., 7) and moves with `twist` and `acceleration` (..., 6), velocity of its origin first, in
-    ground's axes; both are zero where they are None. `knee` is that of `legs_at`.
+    The plate of `geometry`, a `Hexapod`, is at `pose` (..., 7) and moves with `twist` and `acceleration` (..., 6),
+    velocity of its origin first, in ground's axes; both are zero where they are None. `knee` is that of `legs_at`.
 
     >>> import linkwright as lw
     >>> from linkwright.studies.manipulator.machine import SIX_LEG
@@ -399,7 +408,7 @@ def unified_program(geometry: Hexapod, *, angles: bool = False) -> Program:
 
 
 def leg_counts(geometry: Hexapod) -> dict[str, int]:
-    """Operations of one leg of a hexapod, by name: the parts, their sum, and the one program.
+    """Operations of one leg of `geometry`, a `Hexapod`, by name: the parts, their sum, and the one program.
 
     >>> import linkwright as lw
     >>> from linkwright.studies.manipulator.machine import SIX_LEG
