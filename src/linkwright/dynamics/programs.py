@@ -28,8 +28,7 @@ from linkwright.kernels import kernel as program_cache
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.description import Description
 from linkwright.spatial.algebra import Array
-from linkwright.tape.block import spoiled_together, with_every_input
-from linkwright.tape.build import ProgramBuilder, trace
+from linkwright.tape.build import ProgramBuilder, spoiled_together, trace, with_every_input
 from linkwright.tape.program import Each, Program
 from linkwright.tape.scalar import has_scalars
 

@@ -30,8 +30,7 @@ from linkwright.dynamics.traversals.traversal import SingularLink, Traversal, Un
 from linkwright.errors import ModelError
 from linkwright.model.contraction import Contraction
 from linkwright.spatial.algebra import Array
-from linkwright.tape.block import with_every_input
-from linkwright.tape.build import ProgramBuilder, Ref, trace
+from linkwright.tape.build import ProgramBuilder, Ref, trace, with_every_input
 from linkwright.tape.program import ITEM, Each, Method, Program, Solve
 
 DENSE = 12  # rates up to which M⁻¹ is unrolled too

@@ -5,10 +5,12 @@ The package is what `tape.backends.Backends` declares. Only what calls need is i
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from linkwright.base.locks import Lock
 from linkwright.kernels.kernel import Kernel
+from linkwright.tape.backends import Form
 from linkwright.tape.program import Program
 
 _making = Lock()
@@ -25,39 +27,21 @@ def compiled(program: Program) -> Kernel:
     return program.kernel
 
 
-def c_text(program: Program, name: str | None, precision: str) -> str:
-    """One self-contained C99 file; its functions are named after the program, or `name`."""
-    from linkwright.kernels.c import program_text  # for weight: calls need no text
-
-    return program_text.c_text(program, name, precision)
-
-
-def cuda_text(program: Program, name: str | None, precision: str) -> str:
-    """One self-contained CUDA file, for nvcc and NVRTC alike."""
-    from linkwright.kernels.c import program_text  # for weight: calls need no text
-
-    return program_text.cuda_text(program, name, precision)
+#: The forms of programs besides machine code: the function that makes each, and its module, imported when first asked
+#: for: calls need neither text nor another library's form.
+_FORMS = {
+    "C": ("linkwright.kernels.c.program_text", "c_text"),
+    "CUDA": ("linkwright.kernels.c.program_text", "cuda_text"),
+    "SymPy": ("linkwright.kernels.interpret.conversions", "to_sympy"),
+    "CasADi": ("linkwright.kernels.interpret.conversions", "to_casadi"),
+    "JAX": ("linkwright.kernels.interpret.conversions", "to_jax"),
+}
 
 
-def to_sympy(program: Program) -> Any:
-    """SymPy expressions: (symbols of the inputs, expressions of the outputs)."""
-    from linkwright.kernels.interpret import conversions  # for weight: calls need no other library's form
-
-    return conversions.to_sympy(program)
-
-
-def to_casadi(program: Program) -> Any:
-    """A CasADi function of the same inputs and outputs."""
-    from linkwright.kernels.interpret import conversions  # for weight: calls need no other library's form
-
-    return conversions.to_casadi(program)
-
-
-def to_jax(program: Program) -> Any:
-    """A function of JAX arrays, to be jitted, mapped and differentiated there."""
-    from linkwright.kernels.interpret import conversions  # for weight: calls need no other library's form
-
-    return conversions.to_jax(program)
+def converted(program: Program, form: Form, **options: Any) -> Any:
+    """The program as text, or in another library's form."""
+    module, function = _FORMS[form]
+    return getattr(import_module(module), function)(program, **options)
 
 
 __all__ = ["Kernel", "compiled"]

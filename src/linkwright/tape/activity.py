@@ -15,7 +15,19 @@ from linkwright.base.arrays import Bools
 from linkwright.tape.dataflow import periods
 from linkwright.tape.derivative_blocks import depends, needs
 from linkwright.tape.program import Program
-from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, PartialVisitor, Solve, Statement, Walk, Zero
+from linkwright.tape.statements import (
+    Case,
+    Copy,
+    Each,
+    Loop,
+    Operand,
+    PartialVisitor,
+    Solve,
+    Statement,
+    Walk,
+    Zero,
+    parts,
+)
 
 
 class Marks:
@@ -129,10 +141,7 @@ class _Spreading(PartialVisitor[None]):
         return flags
 
     def mark(self, operands: tuple[Operand, ...], flags: list[bool], walk: Walk | None) -> None:
-        at = 0
-        for operand in operands:
-            part = flags[at : at + operand.size]
-            at += operand.size
+        for operand, part in parts(operands, flags):
             if operand.buffer >= 0:
                 self.marks.add(operand, part)
             elif any(part):

@@ -7,10 +7,14 @@ imported; the provider imports the back-ends when a program first asks for one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from linkwright.tape.program import Program
+
+
+#: What a program can be converted to.
+Form = Literal["C", "CUDA", "SymPy", "CasADi", "JAX"]
 
 
 class Compiled(Protocol):
@@ -28,15 +32,7 @@ class Backends(Protocol):
 
     def compiled(self, program: Program) -> Compiled: ...
 
-    def c_text(self, program: Program, name: str | None, precision: str) -> str: ...
-
-    def cuda_text(self, program: Program, name: str | None, precision: str) -> str: ...
-
-    def to_sympy(self, program: Program) -> Any: ...
-
-    def to_casadi(self, program: Program) -> Any: ...
-
-    def to_jax(self, program: Program) -> Any: ...
+    def converted(self, program: Program, form: Form, **options: Any) -> Any: ...
 
 
 _provider: Callable[[], Backends] | None = None

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.arrays import Floats
+from linkwright.base.arrays import Bools, Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import RecordingError
 from linkwright.tape import operations as O
@@ -150,13 +152,9 @@ def _elementwise(
     return function
 
 
-def _recorder_of(*values: Any) -> Any:
-    return next((v.recorder for v in values if isinstance(v, Scalar)), None)
-
-
 def _method(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def apply(*values: Any) -> Any:
-        recorder = _recorder_of(*values)
+        recorder = next((v.recorder for v in values if isinstance(v, Scalar)), None)
         if recorder is None:
             symbol = next((v for v in values if isinstance(v, Symbol)), None)
             return plain(*values) if symbol is None else symbol.written(name, values)
@@ -254,6 +252,29 @@ class Block:
                 values.update(O.operands_of(rows[k]))
         return places[::-1]
 
+    def crossing(self, pieces: Sequence[Sequence[int]], *, late: bool) -> dict[int, int]:
+        """Places for the values that another piece of the operations needs than the one that makes them.
+
+        A place is free again in the piece after the one that reads it last. With `late`, the last needs all outputs.
+        """
+        rows, first = self.rows(), self.first_operation
+        last = {first + k: p for p, piece in enumerate(pieces) for k in piece}
+        for p, piece in enumerate(pieces):
+            for k in piece:
+                last.update({value: p for value in O.operands_of(rows[k]) if value >= first})
+        if late:
+            last.update({value: len(pieces) - 1 for value in self.outputs.tolist() if value >= first})
+        places: dict[int, int] = {}
+        free: list[int] = []
+        unused = count()
+        ending: list[list[int]] = [[] for _ in pieces]
+        for p, piece in enumerate(pieces):
+            free.extend(ending[p - 1] if p else ())
+            for value in (first + k for k in piece if last[first + k] > p):
+                places[value] = free.pop() if free else next(unused)
+                ending[last[value]].append(places[value])
+        return places
+
     @cached_property
     def digest(self) -> str:
         """A hash of the content."""
@@ -268,75 +289,76 @@ class Block:
         """(op, a, b, c) of each operation, as Python numbers for loops over the block."""
         return list(zip(self.op.tolist(), *self.args.T.tolist(), strict=True))
 
+    def operand_places(self) -> Bools:
+        """Which entries of `args` number values (the others are filled up, or number a table)."""
+        return np.arange(3) < np.array(O.ARITIES)[self.op][:, None]
+
     def evaluate(self, inputs: Sequence[Any], dtype: type[np.floating[Any]] | None = None) -> list[Any]:
         """The outputs for inputs that are numbers or arrays of one shape (for recorded scalars: `replay`). With a
         `dtype`, constants and results of operations are rounded to it, as in code that has no other.
         """
-        constants = self.constants.tolist() if dtype is None else list(self.constants.astype(dtype))
-        values: list[Any] = [*constants, *inputs]
-        table = O.OPERATIONS
-        for op, a, b, c in self.rows():
-            arity = table[op].arity
-            if op == O.TABLE:
-                value = self.tables[b](values[a])
-            elif arity == 2:
-                value = table[op].value(values[a], values[b])
-            elif arity == 1:
-                value = table[op].value(values[a])
-            else:
-                value = table[op].value(values[a], values[b], values[c])
-            values.append(value if dtype is None else np.asarray(value, dtype))
+        constants: Sequence[Any] = self.constants.tolist()
+        functions: list[Callable[..., Any]] = [operation.value for operation in O.OPERATIONS]
+        if dtype is not None:
+            constants = list(self.constants.astype(dtype))
+            functions = [lambda *x, f=f: np.asarray(f(*x), dtype) for f in functions]
+        values = self.values([*constants, *inputs], functions, lambda table, x: np.asarray(table(x), dtype))
         return [values[k] for k in self.outputs.tolist()]
 
     def replay(self, recorder: Recorder, inputs: Sequence[Scalar]) -> list[Scalar]:
         """The nodes of this block's values, recorded again in `recorder` (folding anew)."""
-        nodes: list[Scalar] = [recorder.constant(x) for x in self.constants.tolist()]
-        nodes.extend(inputs)
-        tables = self.tables
+        constants = [recorder.constant(x) for x in self.constants.tolist()]
+        return self.values([*constants, *inputs], _RECORDED, lambda table, x: x.table(table))
+
+    def values(
+        self, leaves: Sequence[Any], functions: Sequence[Callable[..., Any]], look_up: Callable[[Table, Any], Any]
+    ) -> list[Any]:
+        """All values, those of the constants and inputs first, by a function of the operands for each operation.
+
+        A table is `look_up(table, operand)`.
+        """
+        values = list(leaves)
+        arity = O.ARITIES
         for op, a, b, c in self.rows():
-            nodes.append(_apply(op, nodes, a, b, c, tables))
-        return nodes
+            if arity[op] == 2:
+                values.append(functions[op](values[a], values[b]))
+            elif op == O.TABLE:
+                values.append(look_up(self.tables[b], values[a]))
+            elif arity[op] == 1:
+                values.append(functions[op](values[a]))
+            else:
+                values.append(functions[op](values[a], values[b], values[c]))
+        return values
 
 
-def _apply(op: int, x: list[Scalar], a: int, b: int, c: int, tables: tuple[Table, ...]) -> Scalar:
-    if op == O.MUL:
-        return x[a] * x[b]
-    if op == O.ADD:
-        return x[a] + x[b]
-    if op == O.SUB:
-        return x[a] - x[b]
-    if op == O.NEG:
-        return -x[a]
-    if op == O.DIV:
-        return x[a].quotient(x[b])
-    if op == O.POW:
-        return x[a] ** x[b]
-    if op == O.WHERE:
-        return x[a].where(x[b], x[c])
-    if op == O.TABLE:
-        return x[a].table(tables[b])
-    method = getattr(x[a], _METHODS[op])
-    result: Scalar = method(x[b]) if O.OPERATIONS[op].arity == 2 else method()
-    return result
-
-
-_METHODS = {
-    O.SQRT: "sqrt",
-    O.SIN: "sin",
-    O.COS: "cos",
-    O.TAN: "tan",
-    O.ATAN2: "arctan2",
-    O.EXP: "exp",
-    O.LOG: "log",
-    O.ABS: "fabs",
-    O.SIGN: "sign",
-    O.MIN: "minimum",
-    O.MAX: "maximum",
-    O.FLOOR: "floor",
-    O.LT: "less",
-    O.LE: "less_equal",
-    O.EQ: "equals",
-}
+_RECORDED: tuple[Callable[..., Scalar], ...] = O.spellings(
+    "recording",
+    {
+        O.NEG: operator.neg,
+        O.ADD: operator.add,
+        O.SUB: operator.sub,
+        O.MUL: operator.mul,
+        O.DIV: Scalar.quotient,
+        O.SQRT: Scalar.sqrt,
+        O.SIN: Scalar.sin,
+        O.COS: Scalar.cos,
+        O.TAN: Scalar.tan,
+        O.ATAN2: Scalar.arctan2,
+        O.EXP: Scalar.exp,
+        O.LOG: Scalar.log,
+        O.POW: operator.pow,
+        O.ABS: operator.abs,
+        O.SIGN: Scalar.sign,
+        O.MIN: Scalar.minimum,
+        O.MAX: Scalar.maximum,
+        O.WHERE: Scalar.where,
+        O.FLOOR: Scalar.floor,
+        O.LT: Scalar.less,
+        O.LE: Scalar.less_equal,
+        O.EQ: Scalar.equals,
+        O.TABLE: Scalar.table,
+    },
+)
 
 
 def finish(recorder: Recorder, n_inputs: int, outputs: Sequence[Scalar]) -> Block:
@@ -386,64 +408,3 @@ def finish(recorder: Recorder, n_inputs: int, outputs: Sequence[Scalar]) -> Bloc
         outputs=number[[x.index for x in outputs]],
         tables=tuple(recorder.tables[k] for k in tables),
     )
-
-
-class _Longer:
-    """A block with more operations after its own."""
-
-    def __init__(self, block: Block) -> None:
-        self.shorter, self.op, self.args = block, block.op.tolist(), block.args.tolist()
-
-    def add(self, op: int, a: int, b: int) -> int:
-        """Append an operation of two values; the number of its value."""
-        self.op.append(op)
-        self.args.append([a, b, 0])
-        return self.shorter.first_operation + len(self.op) - 1
-
-    def block(self, outputs: list[int]) -> Block:
-        """The longer block with these outputs; the same block if nothing was added."""
-        if len(self.op) == len(self.shorter):
-            return self.shorter
-        op, args = np.array(self.op, dtype=np.uint8), np.array(self.args, dtype=np.int32)
-        return replace(self.shorter, op=op, args=args, outputs=np.array(outputs, dtype=np.int32))
-
-
-def spoiled_together(block: Block, groups: Sequence[Sequence[int]]) -> Block:
-    """The same block, but where an output is NaN for one of these groups of inputs, all outputs are: also one that does
-    not depend on the Euler parameters, without length, that make others NaN. y − y is 0 for finite y.
-    """
-    first, base = block.first_input, block.first_operation
-    outputs = block.outputs.tolist()
-    longer = _Longer(block)
-    for group in groups:
-        depends = np.zeros(base + len(block), bool)
-        depends[[first + k for k in group]] = True
-        for k, row in enumerate(block.rows(), base):
-            depends[k] = depends[list(O.operands_of(row))].any()
-        one = next((x for x in block.outputs.tolist() if depends[x]), None)
-        lacking = np.flatnonzero(~depends[block.outputs]).tolist()
-        if one is None or not lacking:
-            continue
-        nothing = longer.add(O.SUB, one, one)
-        for k in lacking:
-            outputs[k] = longer.add(O.ADD, outputs[k], nothing)
-    return longer.block(outputs)
-
-
-def with_every_input(block: Block) -> Block:
-    """The same block, but an input that it does not use (a turn about a vertical axis) spoils its outputs where
-    somebody passes NaN or infinity. x − x is 0 for finite x; it is added to every output that is computed.
-    """
-    first, base = block.first_input, block.first_operation
-    outputs = block.outputs.tolist()
-    used = set(outputs).union(*map(O.operands_of, block.rows()))
-    unused = [x for x in range(first, base) if x not in used]
-    computed = sorted({x for x in outputs if x >= base})
-    if not unused or not computed:
-        return block
-    longer = _Longer(block)
-    total = longer.add(O.SUB, unused[0], unused[0])
-    for x in unused[1:]:
-        total = longer.add(O.ADD, total, longer.add(O.SUB, x, x))
-    moved = {x: longer.add(O.ADD, x, total) for x in computed}
-    return longer.block([moved.get(x, x) for x in outputs])

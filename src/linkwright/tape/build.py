@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.arguments import check_memory, whole_number
+from linkwright.base.arguments import check_memory, free_name, whole_number
 from linkwright.errors import RecordingError
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.program import Buffer, Program, Role
 from linkwright.tape.running import preparing
 from linkwright.tape.scalar import Scalar
-from linkwright.tape.statements import Case, Each, Mapping, Operand, Statement
+from linkwright.tape.statements import Case, Each, Mapping, Operand, Statement, parts
 
 
 class Wiring:
@@ -47,26 +47,18 @@ class Wiring:
         block = finish(self.recorder, self.count, self.results)
         used = _used_inputs(block)
         keep = np.zeros(self.count, dtype=bool)
-        operands, at = [], 0
-        for operand, always in self.inputs:
-            part = slice(at, at + operand.size)
-            at += operand.size
-            if always or used[part].any():
+        operands = []
+        inputs = [operand for operand, _ in self.inputs]
+        for (operand, at), (_, always) in zip(parts(inputs, np.arange(self.count)), self.inputs, strict=True):
+            if always or used[at].any():
                 operands.append(operand)
-                keep[part] = True
+                keep[at] = True
         return Case(builder.block(_with_inputs(block, keep)), tuple(operands), tuple(self.outputs))
-
-
-def _operand_places(block: Block) -> np.ndarray:
-    """Which entries of `args` number values (the others are filled up, or number a table)."""
-    arity = np.array([o.arity for o in O.OPERATIONS])[block.op]
-    places: np.ndarray = np.arange(3) < arity[:, None]
-    return places
 
 
 def _used_inputs(block: Block) -> np.ndarray:
     used = np.zeros(block.first_operation + len(block), dtype=bool)
-    used[block.args[_operand_places(block)]] = True
+    used[block.args[block.operand_places()]] = True
     used[block.outputs] = True
     return used[block.first_input : block.first_operation]
 
@@ -78,22 +70,84 @@ def _with_inputs(block: Block, keep: np.ndarray) -> Block:
     stays = np.ones(block.first_operation + len(block), dtype=bool)
     stays[block.first_input : block.first_operation] = keep
     number = (np.cumsum(stays) - 1).astype(np.int32)
-    args, places = block.args.copy(), _operand_places(block)
+    args, places = block.args.copy(), block.operand_places()
     args[places] = number[args[places]]
     return replace(block, n_inputs=int(keep.sum()), args=args, outputs=number[block.outputs])
+
+
+class _Longer:
+    """A block with more operations after its own."""
+
+    def __init__(self, block: Block) -> None:
+        self.shorter, self.op, self.args = block, block.op.tolist(), block.args.tolist()
+
+    def add(self, op: int, a: int, b: int) -> int:
+        """Append an operation of two values; the number of its value."""
+        self.op.append(op)
+        self.args.append([a, b, 0])
+        return self.shorter.first_operation + len(self.op) - 1
+
+    def block(self, outputs: list[int]) -> Block:
+        """The longer block with these outputs; the same block if nothing was added."""
+        if len(self.op) == len(self.shorter):
+            return self.shorter
+        op, args = np.array(self.op, dtype=np.uint8), np.array(self.args, dtype=np.int32)
+        return replace(self.shorter, op=op, args=args, outputs=np.array(outputs, dtype=np.int32))
+
+
+def spoiled_together(block: Block, groups: Sequence[Sequence[int]]) -> Block:
+    """The same block, but where an output is NaN for one of these groups of inputs, all outputs are.
+
+    An output may not depend on Euler parameters that others depend on (a moment of gravity about an axis through the
+    mass centre): where these have no length, an answer is NaN as a whole. y − y is 0 for finite y.
+    """
+    first, base = block.first_input, block.first_operation
+    outputs = block.outputs.tolist()
+    longer = _Longer(block)
+    for group in groups:
+        depends = np.zeros(base + len(block), bool)
+        depends[[first + k for k in group]] = True
+        for k, row in enumerate(block.rows(), base):
+            depends[k] = depends[list(O.operands_of(row))].any()
+        one = next((x for x in block.outputs.tolist() if depends[x]), None)
+        lacking = np.flatnonzero(~depends[block.outputs]).tolist()
+        if one is None or not lacking:
+            continue
+        nothing = longer.add(O.SUB, one, one)
+        for k in lacking:
+            outputs[k] = longer.add(O.ADD, outputs[k], nothing)
+    return longer.block(outputs)
+
+
+def with_every_input(block: Block) -> Block:
+    """The same block, but an input that it does not use spoils its outputs where it is NaN or infinite.
+
+    A mechanism's answer may not depend on a coordinate (a turn about a vertical axis, say); a NaN there is still
+    a NaN that somebody passed. x − x is 0 for finite x; it is added to every output that is computed.
+    """
+    first, base = block.first_input, block.first_operation
+    outputs = block.outputs.tolist()
+    used = set(outputs).union(*map(O.operands_of, block.rows()))
+    unused = [x for x in range(first, base) if x not in used]
+    computed = sorted({x for x in outputs if x >= base})
+    if not unused or not computed:
+        return block
+    longer = _Longer(block)
+    total = longer.add(O.SUB, unused[0], unused[0])
+    for x in unused[1:]:
+        total = longer.add(O.ADD, total, longer.add(O.SUB, x, x))
+    moved = {x: longer.add(O.ADD, x, total) for x in computed}
+    return longer.block([moved.get(x, x) for x in outputs])
 
 
 Shape = tuple[int, ...]
 _OBJECTS = 20  # numbers that one recorded scalar takes as much memory as
 
 
+@preparing()
+@undisturbed()
 def trace(function: Callable[..., Any], shapes: Sequence[Shape]) -> tuple[Block, list[Shape], bool]:
     """Record `function` of arrays of these shapes: its block, its outputs' shapes, and whether it gave one."""
-    with preparing(), undisturbed():
-        return _trace(function, shapes)
-
-
-def _trace(function: Callable[..., Any], shapes: Sequence[Shape]) -> tuple[Block, list[Shape], bool]:
     recorder = Recorder()
     arguments, position = [], 0
     for shape in shapes:
@@ -168,12 +222,7 @@ class ProgramBuilder:
 
     def free_name(self, name: str) -> str:
         """The name, or with a number behind it if a buffer has it already."""
-        taken = {b.name for b in self.buffers}
-        number, free = 1, name
-        while free in taken:
-            number += 1
-            free = f"{name}_{number}"
-        return free
+        return free_name(name, {b.name for b in self.buffers}, "_")
 
     def buffer(self, name: str, role: Role, shape: Shape, data: Any = None) -> Ref:
         """A new buffer, as a whole."""

@@ -14,14 +14,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.arrays import Longs
+from linkwright.base.arrays import Bools, Longs
 from linkwright.tape.program import Program
 from linkwright.tape.statements import Case, Each, Loop, Operand, PartialVisitor, Statement, Walk, nested
 
 #: A look needs the number as it is, a read may only pass it on; a clear sets it to 0.
 Kind = Literal["read", "look", "set", "clear", "add"]
 
-_LATE = np.iinfo(np.int64).max
+LATE = np.iinfo(np.int64).max
 _PAIRS = 2**22  # pairs of an item and an ancestor that are followed one by one
 _ONCE = np.zeros(1, np.int64)
 
@@ -204,13 +204,13 @@ def unset(program: Program) -> dict[int, Unset]:
     by_number = {}
     for k, (buffer, period) in enumerate(zip(program.buffers, periods(program), strict=True)):
         if buffer.role in ("temporary", "output") and buffer.size:
-            cells = _Cells(buffer.size, period, by_buffer.get(k, []))
+            cells = Cells(buffer.size, period, by_buffer.get(k, []))
             if (runs := cells.unset(shown=buffer.role == "output")) is not None:
                 by_number[k] = runs
     return by_number
 
 
-class _Cells:
+class Cells:
     """The numbers of a buffer, those put together that every access touches together.
 
     Accesses move in steps of `period`, so that a buffer is rows of cells; the cost grows with rows, not with numbers.
@@ -226,6 +226,7 @@ class _Cells:
         rows = -(-size // self.period)
         where = (np.arange(rows)[:, None] * self.period + self.cuts).ravel()
         self.where = np.append(where[where < size], size)  # where each cell begins, and the end of the last
+        self.count = len(self.where) - 1
 
     def of(self, access: Access) -> Longs:
         """The cells (runs, cells a run) of an access."""
@@ -235,16 +236,20 @@ class _Cells:
         count = more * len(self.cuts) + int(np.searchsorted(self.cuts, inside)) - begin
         return (access.starts // self.period * len(self.cuts) + begin)[:, None] + np.arange(count)
 
+    def marked(self, marks: Bools) -> Bools:
+        """The cells that have a marked number; `marks` are those of a row."""
+        in_row = np.logical_or.reduceat(marks, self.cuts)
+        return np.resize(in_row, self.count)
+
     def unset(self, *, shown: bool) -> Unset | None:
-        n = len(self.where) - 1
-        first_set, needed = np.full(n, _LATE), np.full(n, shown)
+        first_set, needed = np.full(self.count, LATE), np.full(self.count, shown)
         for a in self.accesses:
             if a.kind == "set":
                 at, times = self.of(a), a.times
                 if len(times) > 1 and times[0] < times[-1]:
                     at, times = at[::-1], times[::-1]  # of several writers of a number, the first is entered last
                 first_set[at] = np.minimum(first_set[at], times[:, None])
-        bare = (first_set == _LATE) & shown
+        bare = (first_set == LATE) & shown
         for a in sorted(self.accesses, key=lambda a: a.kind == "add"):
             if a.kind != "set":
                 at = self.of(a)

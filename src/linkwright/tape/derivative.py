@@ -13,22 +13,22 @@ from linkwright.errors import RecordingError
 from linkwright.tape.activity import varied
 from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.build import ProgramBuilder, Wiring
-from linkwright.tape.derivative_blocks import Directions, fixed, forward_solve, pull_back, push_forward
+from linkwright.tape.derivative_blocks import Directions, fixed, forward_solve, full, pull_back, push_forward
 from linkwright.tape.derivative_reverse import reverse_program
 from linkwright.tape.operations import differentiable
 from linkwright.tape.program import Program, Role
 from linkwright.tape.running import straightened
 from linkwright.tape.scalar import Scalar
-from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Walk, Zero
+from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Walk, Zero, parts
 
 
-def forward_program(program: Program, wrt: Iterable[int], output: int | None = None) -> Program:
-    """(inputs, tangents of the input buffers `wrt`) → (outputs, their tangents).
+@undisturbed()
+def forward_program(program: Program, wrt: Iterable[int] | None = None, output: int | None = None) -> Program:
+    """(inputs, tangents "d_…" of the input buffers `wrt`, by default of all) → (outputs, their tangents "d_…").
 
     With `output`, the tangent of this output buffer is all that comes out.
     """
-    with undisturbed():
-        return _Forward(program, tuple(wrt), output).build()
+    return _Forward(program, tuple(program.with_role("input") if wrt is None else wrt), output).build()
 
 
 class _Forward:
@@ -104,14 +104,11 @@ class _Forward:
                 read = wiring.read(self.tangent(operand)) if any(marked) else [zero] * operand.size
                 tangents.append([t if m else zero for t, m in zip(read, marked, strict=True)])
         nodes = block.replay(wiring.recorder, [x for part in values for x in part])
-        pushed = push_forward(block, nodes, [_direction(t) for part in tangents for t in part])
+        pushed = push_forward(block, nodes, [{} if t.value == 0.0 else {0: t} for part in tangents for t in part])
         results = [nodes[k] for k in block.outputs.tolist()]
-        slopes = [d.get(0, zero) for d in pushed]
+        slopes = parts(case.outputs, [d.get(0, zero) for d in pushed])
         late: list[tuple[Operand, list[Scalar]]] = []
-        at = 0
-        for operand in case.outputs:
-            part, d_part = results[at : at + operand.size], slopes[at : at + operand.size]
-            at += operand.size
+        for (operand, part), (_, d_part) in zip(parts(case.outputs, results), slopes, strict=True):
             if operand.buffer < 0:
                 late.append((replace(operand, size=operand.size * (1 + carried)), part + d_part if carried else part))
                 continue
@@ -146,26 +143,8 @@ class _Forward:
             forward_solve(self.builder, self.program, solve, d_matrix, d_rhs, self.tangent(solution))
 
 
-def _direction(tangent: Scalar) -> Directions:
-    return {} if tangent.value == 0.0 else {0: tangent}
-
-
 #: A Jacobian with more columns than this, of a program with loops over bodies, is refused.
 COLUMNS = 4096
-
-
-def forward(program: Program) -> Program:
-    """(inputs, their tangents "d_…") → (outputs, their tangents "d_…"): one directional derivative a call."""
-    return forward_program(program, program.with_role("input"))
-
-
-def reverse(program: Program) -> Program:
-    """(inputs, adjoints "bar_…" of the outputs) → (outputs, adjoints "bar_…" of the inputs).
-
-    Every number of a buffer must be written once before it is read (set, or cleared and then added to); a
-    RecordingError names the buffer where that is not so. Loops have no reverse accumulation.
-    """
-    return reverse_program(program, program.with_role("input"), program.with_role("output"))
 
 
 class Computed(Protocol):
@@ -236,9 +215,7 @@ def jacobian(program: Program, output: int = 0, wrt: int = 0) -> SparseMatrix:
     block = straightened(program)
     if block is None:
         _check_columns(program, n)
-        pushed = forward_program(program, (x,), y)
-        rows, cols = np.divmod(np.arange(m * n), max(n, 1))
-        return SparseMatrix(pushed, rows, cols, (m, n), tangent=len(program.inputs))
+        return _by_directions(forward_program(program, (x,), y), m, n)
     with undisturbed():
         part = _part(program, block, y)
         first = sum(b.size for b in program.inputs[:wrt])
@@ -261,9 +238,7 @@ def hessian(program: Program, output: int = 0, wrt: int = 0) -> SparseMatrix:
     if block is None:
         _check_columns(program, n)
         gradient = reverse_program(program, (x,), (y,), gradient=True)
-        pushed = forward_program(gradient, (x,), gradient.with_role("output")[0])
-        rows, cols = np.divmod(np.arange(n * n), max(n, 1))
-        return SparseMatrix(pushed, rows, cols, (n, n), tangent=len(program.inputs))
+        return _by_directions(forward_program(gradient, (x,), gradient.with_role("output")[0]), n, n)
     with undisturbed():
         part = _part(program, block, y)
         first = sum(b.size for b in program.inputs[:wrt])
@@ -298,6 +273,12 @@ def _check_columns(program: Program, n: int) -> None:
             f"a dense matrix of derivatives of {program.name} would have {n} columns; "
             "use .forward() for the derivative in a direction, or .reverse() for a gradient"
         )
+
+
+def _by_directions(pushed: Program, m: int, n: int) -> SparseMatrix:
+    """All entries of a matrix, by a program whose last input is a direction."""
+    every = full(m, n)
+    return SparseMatrix(pushed, every.row, every.column, (m, n), tangent=len(pushed.inputs) - 1)
 
 
 def _part(program: Program, block: Block, buffer: int) -> Block:
@@ -377,6 +358,3 @@ def _sparse(
     entries = builder.output("entries", (len(rows),))
     builder.add(Each(1, (builder.case(values, inputs, [entries]),)))
     return SparseMatrix(builder.build(single=True), rows, cols, shape)
-
-
-__all__ = ["SparseMatrix", "forward", "hessian", "jacobian", "reverse"]

@@ -26,7 +26,7 @@ from linkwright.tape import operations as O
 from linkwright.tape.block import Block, Recorder
 from linkwright.tape.build import ProgramBuilder, Wiring
 from linkwright.tape.dataflow import first_start
-from linkwright.tape.operations import choice, differentiable, partials
+from linkwright.tape.operations import choice, differentiable
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import ITEM, Case, Copy, Each, Operand, Solve, Zero
@@ -78,7 +78,7 @@ def push_forward(block: Block, nodes: Sequence[Scalar], tangents: Sequence[Direc
 def _tangents(
     row: tuple[int, int, int, int], y: Scalar, nodes: Sequence[Scalar], directions: Sequence[Directions]
 ) -> Directions:
-    op, operands = row[0], row[1 : 1 + O.OPERATIONS[row[0]].arity]
+    op, operands = row[0], O.operands_of(row)
     if op in (O.ADD, O.SUB) and not directions[operands[1]]:
         return directions[operands[0]]
     x = tuple(nodes[k] for k in operands)
@@ -94,7 +94,7 @@ def _tangents(
         twice = 2.0 * x[0]
         tangents = {d: twice * t for d, t in directions[operands[0]].items()}
     else:
-        for k, slope in zip(operands, partials(op, x, y), strict=True):
+        for k, slope in zip(operands, O.OPERATIONS[op].slopes(x, y), strict=True):
             for d, t in directions[k].items():
                 term = slope * t
                 known = tangents.get(d)
@@ -137,7 +137,7 @@ def _contribute(
     bars: list[dict[int, _Guarded]],
 ) -> None:
     """Add one operation's adjoints, times its slopes, to those of its operands."""
-    op, operands = row[0], row[1 : 1 + O.OPERATIONS[row[0]].arity]
+    op, operands = row[0], O.operands_of(row)
     x = tuple(nodes[k] for k in operands)
     chosen = choice(op, x)
     if chosen is not None:
@@ -154,7 +154,7 @@ def _contribute(
     if op == O.MUL and operands[0] == operands[1]:
         operands, slopes = operands[:1], (2.0 * x[0],)
     else:
-        slopes = partials(op, x, y)
+        slopes = O.OPERATIONS[op].slopes(x, y)
     for k, slope in zip(operands, slopes, strict=True):
         if active[k]:
             for d, terms in merged.items():
@@ -331,12 +331,16 @@ class Algebra:
 
 def add_numbers(builder: ProgramBuilder, source: Operand, to: Operand) -> None:
     """to += source, number by number."""
-    wiring = Wiring()
     step = ((1, ITEM),)
-    values = wiring.read(replace(source, size=1, steps=step))
-    wiring.write(replace(to, size=1, steps=step, add=True), values)
-    if source.size:
-        builder.add(Each(source.size, (wiring.case(builder),)))
+    _for_each(builder, source.size, replace(source, steps=step), replace(to, steps=step, add=True))
+
+
+def _for_each(builder: ProgramBuilder, count: int, source: Operand, to: Operand) -> None:
+    """to = source (or added to it), for as many single numbers."""
+    wiring = Wiring()
+    wiring.write(replace(to, size=1), wiring.read(replace(source, size=1)))
+    if count:
+        builder.add(Each(count, (wiring.case(builder),)))
 
 
 def forward_solve(
@@ -407,7 +411,5 @@ def reverse_solve(
 def _transpose(builder: ProgramBuilder, matrix: Operand, to: Operand, rows: int, columns: int) -> None:
     """to = matrixᵀ."""
     every = full(rows, columns)
-    wiring = Wiring()
-    values = wiring.read(replace(matrix, size=1, steps=((1, ITEM),)))
-    wiring.write(replace(to, size=1, steps=((1, builder.column(every.column * rows + every.row)),)), values)
-    builder.add(Each(rows * columns, (wiring.case(builder),)))
+    turned = ((1, builder.column(every.column * rows + every.row)),)
+    _for_each(builder, rows * columns, replace(matrix, steps=((1, ITEM),)), replace(to, steps=turned))

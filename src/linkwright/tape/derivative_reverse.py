@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 
@@ -35,6 +34,7 @@ from linkwright.tape.statements import (
     Walk,
     Zero,
     nested,
+    parts,
 )
 from linkwright.tape.validation import Ledger
 
@@ -107,10 +107,8 @@ def _straight(program: Program, wrt: tuple[int, ...], outputs: tuple[int, ...], 
     values = [x for operand in whole.values() for x in wiring.read(operand)]
     nodes = block.replay(wiring.recorder, values)
     seeds: list[Directions] = []
-    results = iter([nodes[k] for k in block.outputs.tolist()])
-    for k in program.with_role("output"):
-        buffer = buffers[k]
-        values = list(islice(results, buffer.size))
+    results = parts(program.outputs, [nodes[k] for k in block.outputs.tolist()])
+    for k, (buffer, values) in zip(program.with_role("output"), results, strict=True):
         if not gradient:
             wiring.write(builder.output(buffer.name, buffer.shape).operand, values)
         if k not in outputs:
@@ -121,9 +119,8 @@ def _straight(program: Program, wrt: tuple[int, ...], outputs: tuple[int, ...], 
             bar = builder.input(builder.free_name(f"bar_{buffer.name}"), buffer.shape).operand
             seeds.extend({0: x} for x in wiring.read(bar))
     pulled = pull_back(block, nodes, seeds, [k in wrt for k, o in whole.items() for _ in range(o.size)])
-    bars = iter(pulled)
-    for k, operand in whole.items():
-        slopes = [d.get(0, wiring.recorder.zero) for d in islice(bars, operand.size)]
+    bars = parts(whole.values(), [d.get(0, wiring.recorder.zero) for d in pulled])
+    for k, (_, slopes) in zip(whole, bars, strict=True):
         if k in wrt:
             name, shape = builder.free_name(f"bar_{buffers[k].name}"), buffers[k].shape
             wiring.write(builder.output(name, shape).operand, slopes)
@@ -259,8 +256,8 @@ class _Reverse:
             for operand in adjoint.case.outputs:
                 first = starts(self.builder.columns, operand, adjoint.items)
                 spans.setdefault(operand.buffer, []).append(np.stack([first, first + operand.size]))
-        for parts in spans.values():
-            first, end = np.concatenate(parts, axis=1)
+        for ends in spans.values():
+            first, end = np.concatenate(ends, axis=1)
             order = np.argsort(first, kind="stable")
             if np.any(first[order][1:] < end[order][:-1]):
                 return False

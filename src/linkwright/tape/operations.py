@@ -6,7 +6,7 @@ Every other room (recorder, derivatives, kernels, exporters) reads this table; n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -137,13 +137,27 @@ Array = NDArray[np.float64]
 ) = range(23)
 
 
+Slopes = Callable[[tuple[Any, ...], Any], tuple[Any, ...]]
+
+
+def _flat(x: tuple[Any, ...], y: Any) -> tuple[float, ...]:
+    """The slopes of an operation that is locally constant."""
+    return (0.0,) * len(x)
+
+
 @dataclass(frozen=True)
 class Operation:
-    """One primitive: its name, number of operands and value over NumPy arrays."""
+    """One primitive y = op(x): its name, number of operands and value over NumPy arrays; ∂y/∂x of recorded scalars.
+
+    At the corner of abs the slope is 0. Of where, min and max only one operand counts at a time: derivatives choose
+    between the operands' (`choice`) and ask for no slopes, because 0 times the slope of the operand that does not count
+    may be 0·∞.
+    """
 
     name: str
     arity: int
     value: Callable[..., Any]
+    slopes: Slopes = _flat
     commutes: bool = False
 
 
@@ -159,96 +173,63 @@ def _no_table(x: Any) -> Any:
     raise TypeError("a table is evaluated with its data, by its block")
 
 
+def _quotient_slopes(x: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
+    r = 1.0 / x[1]
+    return r, -(y * r)
+
+
+def _angle_slopes(x: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
+    r = 1.0 / (x[0] * x[0] + x[1] * x[1])
+    return x[1] * r, -(x[0] * r)
+
+
+def _power_slopes(x: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
+    base, exponent = x
+    slope = exponent * base ** (exponent - 1.0)
+    if exponent.value is not None:
+        return slope, 0.0
+    # x**0 is 1 at every x, also at 0, where the rule says 0·∞. A base of 0 or less has powers at whole
+    # exponents only: they are no function of the exponent to differentiate, and have slope 0 in it.
+    slope = exponent.equals(0.0).where(0.0, slope)
+    return slope, base.less_equal(0.0).where(0.0, y * base.log())
+
+
 OPERATIONS: tuple[Operation, ...] = (
-    Operation("neg", 1, np.negative),
-    Operation("add", 2, np.add, True),
-    Operation("sub", 2, np.subtract),
-    Operation("mul", 2, np.multiply, True),
-    Operation("div", 2, np.divide),
-    Operation("sqrt", 1, np.sqrt),
-    Operation("sin", 1, np.sin),
-    Operation("cos", 1, np.cos),
-    Operation("tan", 1, np.tan),
-    Operation("atan2", 2, np.arctan2),
-    Operation("exp", 1, np.exp),
-    Operation("log", 1, np.log),
-    Operation("pow", 2, np.power),
-    Operation("abs", 1, np.abs),
+    Operation("neg", 1, np.negative, lambda x, y: (-1.0,)),
+    Operation("add", 2, np.add, lambda x, y: (1.0, 1.0), commutes=True),
+    Operation("sub", 2, np.subtract, lambda x, y: (1.0, -1.0)),
+    Operation("mul", 2, np.multiply, lambda x, y: (x[1], x[0]), commutes=True),
+    Operation("div", 2, np.divide, _quotient_slopes),
+    Operation("sqrt", 1, np.sqrt, lambda x, y: (0.5 / y,)),
+    Operation("sin", 1, np.sin, lambda x, y: (x[0].cos(),)),
+    Operation("cos", 1, np.cos, lambda x, y: (-(x[0].sin()),)),
+    Operation("tan", 1, np.tan, lambda x, y: (1.0 + y * y,)),
+    Operation("atan2", 2, np.arctan2, _angle_slopes),
+    Operation("exp", 1, np.exp, lambda x, y: (y,)),
+    Operation("log", 1, np.log, lambda x, y: (1.0 / x[0],)),
+    Operation("pow", 2, np.power, _power_slopes),
+    Operation("abs", 1, np.abs, lambda x, y: (x[0].sign(),)),
     Operation("sign", 1, np.sign),
-    Operation("min", 2, np.minimum, True),
-    Operation("max", 2, np.maximum, True),
+    Operation("min", 2, np.minimum, commutes=True),
+    Operation("max", 2, np.maximum, commutes=True),
     Operation("where", 3, _where),
     Operation("floor", 1, np.floor),
-    Operation("table", 1, _no_table),
+    Operation("table", 1, _no_table, lambda x, y: (x[0].table(y.table_data().derivative()),)),
     Operation("lt", 2, _truth(np.less)),
     Operation("le", 2, _truth(np.less_equal)),
-    Operation("eq", 2, _truth(np.equal), True),
+    Operation("eq", 2, _truth(np.equal), commutes=True),
 )
 
 
 Row = tuple[int, int, int, int]  # an operation of a block: its number, and those of up to three operands
 
 
-_ARITIES = tuple(operation.arity for operation in OPERATIONS)
+ARITIES = tuple(operation.arity for operation in OPERATIONS)
 
 
 def operands_of(row: Row) -> tuple[int, ...]:
     """The values that an operation of a block reads."""
-    return row[1 : 1 + _ARITIES[row[0]]]
-
-
-def operands_of_all(rows: Iterable[Row]) -> list[tuple[int, ...]]:
-    """The same for every operation of a block."""
-    return [row[1 : 1 + _ARITIES[row[0]]] for row in rows]
-
-
-def partials(op: int, x: tuple[Any, ...], y: Any) -> tuple[Any, ...]:
-    """∂y/∂x of one operation y = op(x), in recorded scalars (0.0 where the operation is locally constant).
-
-    At the corners of min and max the value of one side is given, at that of abs 0. Of where, min and max only
-    one operand counts at a time: derivatives choose between the operands' (`choice`) and do not come here,
-    because 0 times the slope of the operand that does not count may be 0·∞.
-    """
-    if op == NEG:
-        return (-1.0,)
-    if op == ADD:
-        return (1.0, 1.0)
-    if op == SUB:
-        return (1.0, -1.0)
-    if op == MUL:
-        return (x[1], x[0])
-    if op == DIV:
-        r = 1.0 / x[1]
-        return (r, -(y * r))
-    if op == SQRT:
-        return (0.5 / y,)
-    if op == SIN:
-        return (x[0].cos(),)
-    if op == COS:
-        return (-(x[0].sin()),)
-    if op == TAN:
-        return (1.0 + y * y,)
-    if op == ATAN2:
-        r = 1.0 / (x[0] * x[0] + x[1] * x[1])
-        return (x[1] * r, -(x[0] * r))
-    if op == EXP:
-        return (y,)
-    if op == LOG:
-        return (1.0 / x[0],)
-    if op == POW:
-        base, exponent = x
-        slope = exponent * base ** (exponent - 1.0)
-        if exponent.value is not None:
-            return (slope, 0.0)
-        # x**0 is 1 at every x, also at 0, where the rule says 0·∞. A base of 0 or less has powers at whole
-        # exponents only: they are no function of the exponent to differentiate, and have slope 0 in it.
-        slope = exponent.equals(0.0).where(0.0, slope)
-        return (slope, base.less_equal(0.0).where(0.0, y * base.log()))
-    if op == ABS:
-        return (x[0].sign(),)
-    if op == TABLE:
-        return (x[0].table(y.table_data().derivative()),)
-    return (0.0,) * OPERATIONS[op].arity
+    return row[1 : 1 + ARITIES[row[0]]]
 
 
 def choice(op: int, x: tuple[Any, ...]) -> tuple[Any, int, int] | None:

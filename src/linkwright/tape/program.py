@@ -26,23 +26,30 @@ from linkwright.errors import RecordingError
 from linkwright.tape.backends import Compiled, backends
 from linkwright.tape.block import Block
 from linkwright.tape.scalar import Scalar, has_scalars
-from linkwright.tape.statements import ITEM as ITEM
-from linkwright.tape.statements import Case as Case
-from linkwright.tape.statements import Copy as Copy
-from linkwright.tape.statements import Each as Each
-from linkwright.tape.statements import Loop as Loop
-from linkwright.tape.statements import Method as Method
-from linkwright.tape.statements import Operand as Operand
-from linkwright.tape.statements import Order as Order
-from linkwright.tape.statements import PartialVisitor, written
-from linkwright.tape.statements import Solve as Solve
-from linkwright.tape.statements import Statement as Statement
-from linkwright.tape.statements import Walk as Walk
-from linkwright.tape.statements import WalkOrder as WalkOrder
-from linkwright.tape.statements import Zero as Zero
+from linkwright.tape.statements import (
+    ITEM,
+    Case,
+    Copy,
+    Each,
+    Loop,
+    Method,
+    Operand,
+    Order,
+    PartialVisitor,
+    Solve,
+    Statement,
+    Walk,
+    WalkOrder,
+    Zero,
+    parts,
+    written,
+)
 
 if TYPE_CHECKING:
     from linkwright.tape.dataflow import Unset
+
+__all__ = ["ITEM", "Buffer", "Case", "Copy", "Each", "Loop", "Method", "Operand", "Order", "Program", "Role", "Solve"]
+__all__ += ["Statement", "Walk", "WalkOrder", "Zero", "describe"]
 
 Role = Literal["input", "output", "temporary", "data"]
 
@@ -166,8 +173,8 @@ class Program:
         column = self.columns[statement.dispatch]
         return np.bincount(column, minlength=len(statement.cases)).tolist()  # type: ignore[no-any-return]
 
-    def kinds(self, statement: Walk) -> list[int]:
-        """The dispatch column of the `Walk` `statement`."""
+    def kinds(self, statement: Each | Walk) -> list[int]:
+        """The dispatch column of a scan or a walk: the kind of each item."""
         if statement.dispatch is None:
             return [0] * statement.items
         return self.columns[statement.dispatch].tolist()  # type: ignore[no-any-return]
@@ -268,11 +275,10 @@ class Program:
         flat = [x for array in operands for x in array.reshape(-1).tolist()]
         recorder = next(x.recorder for x in flat if isinstance(x, Scalar))
         nodes = block.replay(recorder, [recorder.lift(x) for x in flat])
-        values, results = [nodes[k] for k in block.outputs.tolist()], []
-        for buffer in self.outputs:
+        results = []
+        for buffer, scalars in parts(self.outputs, [nodes[k] for k in block.outputs.tolist()]):
             array = np.empty(buffer.size, dtype=object)
-            array[:] = values[: buffer.size]
-            values = values[buffer.size :]
+            array[:] = scalars
             results.append(array.reshape(buffer.shape) if buffer.shape else array[0])
         return results[0] if self.returns_one else tuple(results)
 
@@ -284,9 +290,9 @@ class Program:
         >>> float(dy)
         6.0
         """
-        from linkwright.tape.derivative import forward
+        from linkwright.tape.derivative import forward_program
 
-        return forward(self)
+        return forward_program(self)
 
     def reverse(self) -> Program:
         """The program (inputs, adjoints "bar_…" of the outputs) → (outputs, adjoints "bar_…" of the inputs).
@@ -296,9 +302,9 @@ class Program:
         >>> lw.record(lambda x: x @ x, 2).reverse()([3.0, 4.0], 1.0)[1]
         array([6., 8.])
         """
-        from linkwright.tape.derivative import reverse
+        from linkwright.tape.derivative_reverse import reverse_program
 
-        return reverse(self)
+        return reverse_program(self, self.with_role("input"), self.with_role("output"))
 
     def jacobian(self, output: int = 0, wrt: int = 0) -> Any:
         """∂output/∂input, by their numbers `output` and `wrt` (0 by default), as a `SparseMatrix` of exact derivatives.
@@ -334,32 +340,26 @@ class Program:
         `name` is that of its functions; by default the program's. `precision` is "float64" (the default) or "float32";
         a `KernelError` for another.
         """
-        return backends().c_text(self, name, precision)
+        return str(backends().converted(self, "C", name=name, precision=precision))
 
     def to_cuda(self, *, name: str | None = None, precision: str = "float64") -> str:
-        """The text of one self-contained CUDA file, a kernel with with `name` and `precision` as in `to_c`."""
-        return backends().cuda_text(self, name, precision)
+        """The text of one self-contained CUDA file, a kernel with a thread a state; arguments as of `to_c`."""
+        return str(backends().converted(self, "CUDA", name=name, precision=precision))
 
     def to_sympy(self) -> Any:
         """SymPy expressions: (symbols of the inputs, expressions of the outputs), lists in the order of the arrays.
 
         Raises `KernelError` for programs of too many operations, for loops that end early, and without SymPy.
         """
-        return backends().to_sympy(self)
+        return backends().converted(self, "SymPy")
 
     def to_casadi(self) -> Any:
-        """A CasADi function of the same inputs and outputs.
-
-        >>> function = lw.record(np.sin, 3).to_casadi()
-        """
-        return backends().to_casadi(self)
+        """A CasADi function of the same inputs and outputs."""
+        return backends().converted(self, "CasADi")
 
     def to_jax(self) -> Any:
-        """A function of JAX arrays, to be jitted, mapped and differentiated there. Raises `KernelError` without JAX.
-
-        >>> function = lw.record(np.sin, 3).to_jax()  # doctest: +SKIP
-        """
-        return backends().to_jax(self)
+        """A function of JAX arrays, to be jitted, mapped and differentiated there."""
+        return backends().converted(self, "JAX")
 
     def save(self, path: Any) -> None:
         """Write to the file `path`, whole or not at all; `lw.load_program` reads it. Raises `LinkwrightError`.

@@ -13,7 +13,10 @@ import os
 import struct
 import zipfile
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import fields
+from functools import cache
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,70 +230,56 @@ class _Record:
     def count(self, name: str) -> int:
         return _count(self.value.get(name), f"{name!r} of {self.what}")
 
-    def whole(self, name: str) -> int:
-        """A whole number that may be negative."""
-        value = self.value.get(name)
-        if type(value) is not int or abs(value) >= 2**62:
-            raise Invalid(f"{name!r} of {self.what} is {value!r}"[:200])
-        return value
 
-    def optional(self, name: str) -> int | None:
-        return None if self.value.get(name) is None else self.count(name)
-
-    def operand(self, name: str) -> Operand:
-        return _operand(self.value.get(name))
-
-    def cases(self, name: str) -> tuple[Case, ...]:
-        return tuple(_case(c) for c in self.items(name))
-
-
-def _pairs(values: list[Any], what: str) -> tuple[tuple[int, int], ...]:
-    for pair in values:
-        if type(pair) is not list or [type(x) for x in pair] != [int, int] or any(abs(x) >= 2**62 for x in pair):
-            raise Invalid(f"a pair of {what} is {pair!r}"[:200])
-    return tuple((stride, column) for stride, column in values)
-
-
-def _operand(value: Any) -> Operand:
-    r = _Record(value, "an operand")
-    steps, far = _pairs(r.items("steps"), "steps"), _pairs(r.items("far"), "far")
-    add = _expect(r.value.get("add"), bool, "'add' of an operand")
-    return Operand(r.whole("buffer"), r.count("size"), r.whole("base"), steps, far, add)
-
-
-def _case(value: Any) -> Case:
-    r = _Record(value, "a case")
-    inputs, outputs = (tuple(_operand(o) for o in r.items(side)) for side in ("inputs", "outputs"))
-    return Case(r.count("block"), inputs, outputs)
+#: How messages name the kinds of statements and their parts.
+_WORDS: dict[type[Any], str] = {Each: "a scan", Walk: "a walk", Loop: "a loop", Solve: "a system", Zero: "a clearing"}
+_WORDS |= {Copy: "a copy", Case: "a case", Operand: "an operand"}
+_STATEMENTS = {kind.__name__: kind for kind in get_args(Statement)}
+_SIGNED = {"buffer", "base", "steps", "far"}  # the fields whose numbers may be below zero
 
 
 def _statement(value: Any, depth: int) -> Statement:
-    r = _Record(value, "a statement")
-    kind = r.text("is")
-    if kind == "Each":
-        order = r.one_of("order", ("outward", "inward", "map"), "the order of a scan is")
-        return Each(r.count("items"), r.cases("cases"), order, r.optional("dispatch"), r.optional("runs"))
-    if kind == "Walk":
-        order = r.one_of("order", ("outward", "inward"), "the order of a walk is")
-        cases = (r.cases("start"), r.cases("step"))
-        return Walk(r.count("items"), r.count("parent"), *cases, r.optional("dispatch"), order)
-    if kind == "Loop":
-        if depth >= _NESTED:
-            raise Invalid("its loops are nested too deep")
-        carry = []
-        for pair in r.items("carry"):
-            if type(pair) is not list or len(pair) != 2:
-                raise Invalid("a loop carries something that is not a pair")
-            carry.append((_operand(pair[0]), _operand(pair[1])))
-        body = tuple(_statement(s, depth + 1) for s in r.items("body"))
-        done = None if r.value.get("done") is None else r.operand("done")
-        return Loop(r.count("count"), body, tuple(carry), done)
-    if kind == "Solve":
-        method = r.one_of("method", ("cholesky", "lu", "least-norm", "ltl"), "a system is solved by")
-        operands = (r.operand("matrix"), r.operand("rhs"), r.operand("solution"))
-        return Solve(method, *operands, r.count("rows"), r.count("columns"), r.count("right"), r.optional("parent"))
-    if kind == "Zero":
-        return Zero(r.operand("target"))
-    if kind == "Copy":
-        return Copy(r.operand("source"), r.operand("target"))
-    raise Invalid(f"there is no statement {kind!r}")
+    if depth > _NESTED:
+        raise Invalid("its loops are nested too deep")
+    name = _Record(value, "a statement").text("is")
+    if name not in _STATEMENTS:
+        raise Invalid(f"there is no statement {name!r}")
+    return _built(_STATEMENTS[name], value, depth)  # type: ignore[no-any-return]
+
+
+def _built(kind: Any, value: Any, depth: int) -> Any:
+    """A statement, or a part of one, out of JSON's object: each field is checked by its type."""
+    what = _WORDS[kind]
+    record = _expect(value, dict, what)
+    parts = {}
+    for name, declared in _field_types(kind).items():
+        limits = range(-(2**62), 2**62) if name in _SIGNED else range(2**31)
+        parts[name] = _part(declared, record.get(name), f"the {name} of {what}", limits, depth)
+    return kind(**parts)
+
+
+@cache
+def _field_types(kind: Any) -> dict[str, Any]:
+    types = get_type_hints(kind)
+    return {field.name: types[field.name] for field in fields(kind)}
+
+
+def _part(kind: Any, value: Any, what: str, limits: range, depth: int) -> Any:
+    """A value of this type out of JSON's; `what` names it in messages, and whole numbers are within the limits."""
+    options = get_args(kind)
+    if kind == Statement:
+        return _statement(value, depth + 1)
+    if NoneType in options:
+        return None if value is None else _part(options[0], value, what, limits, depth)
+    if get_origin(kind) is tuple:
+        entries = _expect(value, list, what)
+        types = options[:1] * len(entries) if options[-1] is Ellipsis else options
+        if len(types) != len(entries):
+            raise Invalid(f"{what} has {len(entries)} parts, not {len(types)}")
+        pairs = zip(types, entries, strict=True)
+        return tuple(_part(t, entry, f"an entry of {what}", limits, depth) for t, entry in pairs)
+    if kind in _WORDS:
+        return _built(kind, value, depth)
+    if value not in options if options else type(value) is not kind or value not in limits:
+        raise Invalid(f"{what} is {value!r}"[:200])
+    return value

@@ -16,7 +16,7 @@ from linkwright.base.locks import Lock
 from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.scalar import Scalar
-from linkwright.tape.statements import Case, Copy, Each, Operand, PartialVisitor, Statement, Walk, Zero
+from linkwright.tape.statements import Case, Copy, Each, Operand, PartialVisitor, Statement, Walk, Zero, parts
 
 _lock = Lock(reentrant=False)
 _depth = 0
@@ -101,10 +101,7 @@ class Runner(PartialVisitor[None]):
         for operand in case.inputs:
             inputs.extend(self.carry[: operand.size] if operand.buffer < 0 else self.read(operand, item, ancestor))
         results = self.evaluate(self.program.blocks[case.block], inputs)
-        at = 0
-        for operand in case.outputs:
-            part = results[at : at + operand.size]
-            at += operand.size
+        for operand, part in parts(case.outputs, results):
             if operand.buffer < 0:
                 self.carry = part
                 continue
@@ -113,9 +110,9 @@ class Runner(PartialVisitor[None]):
             self.write(operand, part, item, ancestor)
 
     def each(self, each: Each) -> None:
-        kinds = None if each.dispatch is None else self.program.columns[each.dispatch].tolist()
-        for i in each.order_of_items():
-            self.case(each.cases[kinds[i] if kinds else 0], i)
+        kinds, items = self.program.kinds(each), range(each.items)
+        for i in reversed(items) if each.inward else items:
+            self.case(each.cases[kinds[i]], i)
 
     def walk(self, walk: Walk) -> None:
         kinds = self.program.kinds(walk)

@@ -96,8 +96,30 @@ class Case:
         return Case(by.block(self.block), tuple(map(by.operand, self.inputs)), tuple(map(by.operand, self.outputs)))
 
 
+class _Plain:
+    """A statement that runs no blocks and holds no statements; by default a formula of what it reads."""
+
+    unrolls: ClassVar[bool] = True
+    cases: ClassVar[tuple[Case, ...]] = ()
+    body: ClassVar[tuple[Statement, ...]] = ()
+
+
+class _Blocks:
+    """A statement that runs blocks."""
+
+    unrolls: ClassVar[bool] = True
+    body: ClassVar[tuple[Statement, ...]] = ()
+    cases: Any  # a field or a property: tuple[Case, ...]
+
+    def reads(self) -> list[Operand]:
+        return [o for case in self.cases for o in case.reads()]
+
+    def writes(self) -> list[Operand]:
+        return [o for case in self.cases for o in case.writes()]
+
+
 @dataclass(frozen=True)
-class Each:
+class Each(_Blocks):
     """cases[dispatch[i]] for i = 0..items−1 (`inward`: from the last to the first).
 
     An `outward` scan may be cut into `runs`: a column of where each begins, from 0, and at last `items`. The
@@ -109,22 +131,10 @@ class Each:
     order: Order = "map"
     dispatch: int | None = None
     runs: int | None = None
-    unrolls: ClassVar[bool] = True
-    body: ClassVar[tuple[Statement, ...]] = ()
-
-    def reads(self) -> list[Operand]:
-        return [o for case in self.cases for o in case.reads()]
-
-    def writes(self) -> list[Operand]:
-        return [o for case in self.cases for o in case.writes()]
 
     @property
     def inward(self) -> bool:
         return self.order == "inward"
-
-    def order_of_items(self) -> range:
-        """The items in the order in which they run."""
-        return range(self.items - 1, -1, -1) if self.inward else range(self.items)
 
     def mapped(self, by: Mapping) -> Each:
         cases = tuple(case.mapped(by) for case in self.cases)
@@ -135,7 +145,7 @@ class Each:
 
 
 @dataclass(frozen=True)
-class Walk:
+class Walk(_Blocks):
     """For every item i: carry = start(i); then for j = parent[i], parent[parent[i]], ... while j ≥ 0:
     carry = step(carry, i, j). The items come from the first to the last, or `inward` from the last to the first.
 
@@ -149,18 +159,10 @@ class Walk:
     step: tuple[Case, ...]
     dispatch: int | None = None
     order: WalkOrder = "outward"
-    unrolls: ClassVar[bool] = True
-    body: ClassVar[tuple[Statement, ...]] = ()
 
     @property
     def cases(self) -> tuple[Case, ...]:
         return self.start + self.step
-
-    def reads(self) -> list[Operand]:
-        return [o for case in self.cases for o in case.reads()]
-
-    def writes(self) -> list[Operand]:
-        return [o for case in self.cases for o in case.writes()]
 
     @property
     def carry_size(self) -> int:
@@ -204,7 +206,7 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Solve:
+class Solve(_Plain):
     """solution (n, k) of matrix (m, n) · solution = rhs (m, k), row-major.
 
     "cholesky" and "lu": m = n. "least-norm": the smallest solution of m ≤ n independent rows.
@@ -221,8 +223,6 @@ class Solve:
     right: int
     parent: int | None = None
     unrolls: ClassVar[bool] = False
-    cases: ClassVar[tuple[Case, ...]] = ()
-    body: ClassVar[tuple[Statement, ...]] = ()
 
     def reads(self) -> list[Operand]:
         return [self.matrix, self.rhs]
@@ -239,13 +239,10 @@ class Solve:
 
 
 @dataclass(frozen=True)
-class Zero:
+class Zero(_Plain):
     """Set the operand to 0."""
 
     target: Operand
-    unrolls: ClassVar[bool] = True
-    cases: ClassVar[tuple[Case, ...]] = ()
-    body: ClassVar[tuple[Statement, ...]] = ()
 
     def reads(self) -> list[Operand]:
         return []
@@ -261,14 +258,11 @@ class Zero:
 
 
 @dataclass(frozen=True)
-class Copy:
+class Copy(_Plain):
     """Set the target to the source."""
 
     source: Operand
     target: Operand
-    unrolls: ClassVar[bool] = True
-    cases: ClassVar[tuple[Case, ...]] = ()
-    body: ClassVar[tuple[Statement, ...]] = ()
 
     def reads(self) -> list[Operand]:
         return [self.source]
@@ -325,6 +319,22 @@ class PartialVisitor(Generic[R]):
 
     def copy(self, copy: Copy) -> R:
         return self.other(copy)
+
+
+class _Sized(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+S = TypeVar("S", bound=_Sized)
+
+
+def parts(places: Iterable[S], values: Any) -> Iterator[tuple[S, Any]]:
+    """Operands or buffers, each with its own of the values, which stand one after another."""
+    at = 0
+    for place in places:
+        yield place, values[at : at + place.size]
+        at += place.size
 
 
 def nested(statements: Iterable[Statement]) -> Iterator[Statement]:

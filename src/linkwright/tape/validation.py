@@ -14,12 +14,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from linkwright.base.arrays import Bools, Longs
+from linkwright.base.arrays import Longs
 from linkwright.errors import LinkwrightError, RecordingError
 from linkwright.tape import operations as O
 from linkwright.tape.activity import Marks
 from linkwright.tape.block import Block
-from linkwright.tape.dataflow import Access, Kind, periods, related, starts
+from linkwright.tape.dataflow import LATE, Access, Cells, Kind, periods, related, starts
 from linkwright.tape.operations import Table
 from linkwright.tape.program import Program
 from linkwright.tape.statements import ITEM, Case, Copy, Each, Loop, Operand, Solve, Walk, Zero
@@ -56,8 +56,7 @@ def _block(block: Block, name: str) -> None:
         raise Invalid(f"{name} has {n} operations with operands of shape {block.args.shape}")
     if n and int(block.op.max()) >= len(O.OPERATIONS):
         raise Invalid(f"{name} has an operation that does not exist")
-    arity = np.array([o.arity for o in O.OPERATIONS])[block.op] if n else np.zeros(0, np.int64)
-    reads = np.arange(3) < arity[:, None]
+    reads = block.operand_places()
     known = first + np.arange(n)[:, None]  # an operation reads what comes before it
     if np.any(reads & ((block.args < 0) | (block.args >= known))):
         raise Invalid(f"{name} has an operation on a value that is not there yet")
@@ -252,25 +251,15 @@ class _Check:
     def moves(self, steps: tuple[tuple[int, int], ...], index: Index, what: str) -> Longs:
         """Σ stride·column[i] over an index; of a mere range only its ends, where a straight line is extreme."""
         first, last = (index[0], index[-1]) if isinstance(index, range) else (0, int(index.max()))
-        columns = [None if c == ITEM else self.column(c, last + 1, what) for _, c in steps]
-        bound = 0
-        for stride, column in steps:
-            bound += abs(stride) * (last if column == ITEM else self.largest[column])
+        named = [column for _, column in steps if column != ITEM]
+        for column in named:
+            self.column(column, last + 1, what)
+        bound = sum(abs(stride) * (last if c == ITEM else self.largest[c]) for stride, c in steps)
         if bound >= _SAFE:
             raise Invalid(f"{what} moves by more than any buffer holds")
-        if not isinstance(index, range):
-            at = index
-        elif any(c is not None for c in columns):
-            at = np.arange(last + 1)
-        else:
-            at = np.array([first, last])
-        total = np.zeros(len(at), np.int64)
-        for (stride, _), entries in zip(steps, columns, strict=True):
-            total += stride * (at if entries is None else entries[at])
-        return total
-
-
-_LATE = np.iinfo(np.int64).max
+        if isinstance(index, range):
+            index = np.arange(last + 1) if named else np.array([first, last])
+        return starts(self.program.columns, Operand(0, 0, steps=steps), index)
 
 
 @dataclass
@@ -289,59 +278,30 @@ class Ledger:
     def check(self) -> None:
         """Raise a RecordingError at the first number that is written again after it counted."""
         for buffer, period in enumerate(periods(self.program)):
-            accesses = self.accesses.get(buffer, [])
+            accesses = [a for a in self.accesses.get(buffer, []) if a.size and len(a.starts)]
             if any(a.kind in ("clear", "set", "add") for a in accesses):
-                self._check(buffer, max(period, 1), accesses)
+                self._check(buffer, Cells(self.program.buffers[buffer].size, period, accesses))
 
-    def _check(self, buffer: int, period: int, accesses: list[Access]) -> None:
-        # Place by place: memory for one number a row, not for all numbers of all rows.
-        size = self.program.buffers[buffer].size
-        marks = self.active.marks[buffer]
-        by_place: dict[int, list[tuple[Access, Longs]]] = {}
-        for access in accesses:
-            if len(access.starts):
-                offsets = np.arange(access.size)
-                place = (access.starts[0] + offsets) % period
-                for p in np.unique(place).tolist():
-                    by_place.setdefault(p, []).append((access, offsets[place == p]))
-        for place, here in by_place.items():
-            active = marks[place : place + 1] if period > 1 else marks
-            rows = size // period + 1
-            times = {k: np.full(rows, _LATE if k in ("read", "look") else -1) for k in ("clear", "set", "read", "look")}
-            first_add, last_add, sets = np.full(rows, _LATE), np.full(rows, -1), np.zeros(rows, dtype=np.int64)
-            for access, offsets in here:
-                row = ((access.starts[:, None] + offsets) // period).ravel()
-                time = np.repeat(access.times, len(offsets))
-                if access.kind == "add":
-                    np.minimum.at(first_add, row, time)
-                    np.maximum.at(last_add, row, time)
-                elif access.kind in ("read", "look"):
-                    np.minimum.at(times[access.kind], row, time)
-                else:
-                    np.maximum.at(times[access.kind], row, time)
-                    if access.kind == "set":
-                        np.add.at(sets, row, 1)
-            first_set = np.where(times["set"] < 0, _LATE, times["set"])
-            read = np.minimum(times["read"], times["look"])
-            wrong = times["look"] <= np.maximum(np.maximum(last_add, times["set"]), times["clear"])
-            again = (sets > 1) | (times["set"] >= np.minimum(first_add, read))
-            again |= times["clear"] >= np.minimum(np.minimum(first_add, first_set), read)
-            wrong |= again & _by_row(active, rows)
-            if wrong.any():
-                number = int(np.flatnonzero(wrong)[0]) * period + place
-                self._refuse(buffer, number)
-
-    def _refuse(self, buffer: int, number: int) -> None:
-        name = self.program.buffers[buffer].name
-        raise RecordingError(
-            f"program {self.program.name}: number {number} of buffer {name!r} is written again after it was set, "
-            "added to or read; reverse accumulation needs each number written once before it is read "
-            "(set, or cleared and then added to): use another temporary buffer, or forward accumulation"
-        )
-
-
-def _by_row(active: Bools, rows: int) -> Bools:
-    """Marks of one place (one mark for all rows, or one a row)."""
-    if len(active) == 1:
-        return np.full(rows, bool(active[0]))
-    return np.append(active, np.zeros(max(rows - len(active), 0), dtype=bool))[:rows]
+    def _check(self, buffer: int, cells: Cells) -> None:
+        kinds = ("clear", "set", "add", "read", "look")
+        first = {kind: np.full(cells.count, LATE) for kind in kinds}
+        last = {kind: np.full(cells.count, -1) for kind in kinds}
+        sets = np.zeros(cells.count, dtype=np.int64)
+        for access in cells.accesses:
+            at, time = cells.of(access), access.times[:, None]
+            np.minimum.at(first[access.kind], at, time)
+            np.maximum.at(last[access.kind], at, time)
+            if access.kind == "set":
+                np.add.at(sets, at, 1)
+        read = np.minimum(first["read"], first["look"])
+        again = (sets > 1) | (last["set"] >= np.minimum(first["add"], read))
+        again |= last["clear"] >= np.minimum(np.minimum(first["add"], first["set"]), read)
+        wrong = first["look"] <= np.maximum(np.maximum(last["add"], last["set"]), last["clear"])
+        wrong |= again & cells.marked(self.active.marks[buffer])
+        if wrong.any():
+            number, name = cells.where[np.argmax(wrong)], self.program.buffers[buffer].name
+            raise RecordingError(
+                f"program {self.program.name}: number {number} of buffer {name!r} is written again after it was "
+                "set, added to or read; reverse accumulation needs each number written once before it is read "
+                "(set, or cleared and then added to): use another temporary buffer, or forward accumulation"
+            )

@@ -37,35 +37,11 @@ class Plan:
 
 def plan(block: Block, segment: int, *, late: bool) -> Plan:
     """Cut the block where it is longer than `segment` and give the crossing values their slots."""
-    rows, first, live = block.rows(), block.first_operation, block.needed()
+    rows, live = block.rows(), block.needed()
     number = max(1, -(-len(live) // segment))
     length = max(1, -(-len(live) // number))
     pieces = [live[s : s + length] for s in range(0, len(live), length)] or [[]]
-    home = {first + k: p for p, piece in enumerate(pieces) for k in piece}
-    last = dict(home)
-    for p, piece in enumerate(pieces):
-        for k in piece:
-            for value in O.operands_of(rows[k]):
-                if value >= first:
-                    last[value] = p
-    if late:
-        last.update({value: len(pieces) - 1 for value in block.outputs.tolist() if value >= first})
-    # A slot is free again in the piece after the one that reads it last.
-    slots: dict[int, int] = {}
-    free: list[int] = []
-    ending: list[list[int]] = [[] for _ in pieces]
-    slot_count = 0
-    for p, piece in enumerate(pieces):
-        if p:
-            free.extend(ending[p - 1])
-        for k in piece:
-            value = first + k
-            if last[value] > p:
-                if not free:
-                    free.append(slot_count)
-                    slot_count += 1
-                slots[value] = free.pop()
-                ending[last[value]].append(slots[value])
+    slots = block.crossing(pieces, late=late)
     return Plan(rows, pieces, slots, late)
 
 

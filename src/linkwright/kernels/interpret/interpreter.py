@@ -5,18 +5,18 @@ ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.errors import KernelError
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.operations import Table
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.running import Runner
-from linkwright.tape.statements import Loop, Operand, Solve
+from linkwright.tape.statements import Loop, Method, Operand, Solve
 
 
 class Interpreter(Runner):
@@ -38,25 +38,26 @@ class Interpreter(Runner):
 
         def between(low: int, high: int) -> Any:
             if high - low == 1:
-                d = self.operation(O.SUB, [x, table.breaks[low]])
+                d = self.operation(O.SUB, x, table.breaks[low])
                 value: Any = table.coefficients[low][3]
                 for c in table.coefficients[low][2::-1]:
-                    value = self.operation(O.ADD, [self.operation(O.MUL, [value, d]), c])
+                    value = self.operation(O.ADD, self.operation(O.MUL, value, d), c)
                 return value
             middle = (low + high) // 2
-            right = self.operation(O.LE, [table.breaks[middle], x])
-            return self.operation(O.WHERE, [right, between(middle, high), between(low, middle)])
+            right = self.operation(O.LE, table.breaks[middle], x)
+            return self.operation(O.WHERE, right, between(middle, high), between(low, middle))
 
         return between(0, len(table.coefficients))
 
-    def operation(self, op: int, x: list[Any]) -> Any:
+    def operation(self, op: int, *x: Any) -> Any:
+        """A primitive of any scalars."""
         if all(type(value) is float for value in x):
             with np.errstate(all="ignore"):
                 return float(O.OPERATIONS[op].value(*x))
-        return self.apply(op, x)
+        return self.apply(op, list(x))
 
     def add(self, a: Any, b: Any) -> Any:
-        return self.operation(O.ADD, [a, b])
+        return self.operation(O.ADD, a, b)
 
     def start_memory(self, inputs: Iterable[Any]) -> None:
         super().start_memory(map(list, inputs))
@@ -66,13 +67,12 @@ class Interpreter(Runner):
 
     def evaluate(self, block: Block, inputs: list[Any]) -> list[Any]:
         """A block's outputs."""
-        values: list[Any] = [*block.constants.tolist(), *inputs]
-        for op, *arguments in block.rows():
-            if op == O.TABLE:
-                x, table = values[arguments[0]], block.tables[arguments[1]]
-                values.append(float(table(x)) if type(x) is float else self.table(table, x))
-            else:
-                values.append(self.operation(op, [values[k] for k in arguments[: O.OPERATIONS[op].arity]]))
+        functions = [partial(self.operation, op) for op in range(len(O.OPERATIONS))]
+
+        def look_up(table: Table, x: Any) -> Any:
+            return float(table(x)) if type(x) is float else self.table(table, x)
+
+        values = block.values([*block.constants.tolist(), *inputs], functions, look_up)
         return [values[k] for k in block.outputs.tolist()]
 
     # -- statements ------------------------------------------------------------------------------------
@@ -92,9 +92,9 @@ class Interpreter(Runner):
             for old, new in zip(before, self.memory, strict=bool(before)):
                 for k, value in enumerate(new):
                     if value is not old[k]:
-                        new[k] = self.operation(O.WHERE, [active, value, old[k]])
-            going = self.operation(O.EQ, [self.read(s.done)[0], 0.0])
-            active = going if active is None else self.operation(O.MUL, [active, going])
+                        new[k] = self.operation(O.WHERE, active, value, old[k])
+            going = self.operation(O.EQ, self.read(s.done)[0], 0.0)
+            active = going if active is None else self.operation(O.MUL, active, going)
 
     def round(self, s: Loop) -> None:
         self.statements(s.body)
@@ -159,7 +159,7 @@ class _Run(Runner):
         self.write(s.solution, np.moveaxis(x, 0, -1).reshape(-1, self.batch))
 
 
-def _solve_one(method: str, a: Floats, b: Floats) -> Floats:
+def _solve_one(method: Method, a: Floats, b: Floats) -> Floats:
     try:
         if method in ("cholesky", "ltl"):
             # Both read one triangle: the lower one.
@@ -167,8 +167,6 @@ def _solve_one(method: str, a: Floats, b: Floats) -> Floats:
             return np.asarray(np.linalg.solve(lower + np.tril(a, -1).T, b), dtype=np.float64)
         if method == "lu":
             return np.asarray(np.linalg.solve(a, b), dtype=np.float64)
-        if method == "least-norm":
-            return np.asarray(np.linalg.lstsq(a, b, rcond=None)[0], dtype=np.float64)
+        return np.asarray(np.linalg.lstsq(a, b, rcond=None)[0], dtype=np.float64)
     except np.linalg.LinAlgError:
         return np.full((a.shape[1], b.shape[1]), np.nan)
-    raise KernelError(f"no way to solve a linear system by {method!r}")

@@ -123,12 +123,19 @@ class JaxInterpreter(Interpreter):
         carried = sorted(buffers)
 
         def once(n: Any, state: Any) -> Any:
-            self.restore(carried, state)
-            body(n)
-            return self.state(carried)
+            return self.pure(carried, lambda: body(n))(state)
 
-        state = self.state(carried)
-        self.restore(carried, self.lax.fori_loop(0, steps, once, state))
+        self.restore(carried, self.lax.fori_loop(0, steps, once, self.state(carried)))
+
+    def pure(self, buffers: list[int], run: Callable[[], None]) -> Callable[[Any], Any]:
+        """The state of these buffers after `run` as a function of that before."""
+
+        def function(state: Any) -> Any:
+            self.restore(buffers, state)
+            run()
+            return self.state(buffers)
+
+        return function
 
     def state(self, buffers: list[int]) -> Any:
         unused = [0.0] * (self.room - len(self.carry))
@@ -144,16 +151,8 @@ class JaxInterpreter(Interpreter):
         if len(branches) == 1:
             return branches[0]()
         carried = sorted(buffers)
-
-        def branch(run: Callable[[], None]) -> Callable[[Any], Any]:
-            def function(state: Any) -> Any:
-                self.restore(carried, state)
-                run()
-                return self.state(carried)
-
-            return function
-
-        self.restore(carried, self.lax.switch(key, [branch(run) for run in branches], self.state(carried)))
+        states = [self.pure(carried, run) for run in branches]
+        self.restore(carried, self.lax.switch(key, states, self.state(carried)))
 
     def each(self, s: Each) -> None:
         if s.items <= self.short:

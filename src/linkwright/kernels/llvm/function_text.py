@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from linkwright.kernels.llvm.instructions import FAST, INFIX, LLVM, Writer, splat, vector
 from linkwright.kernels.llvm.schedule import Plan
 from linkwright.tape import operations as O
-from linkwright.tape.statements import ITEM, Case, Each, Operand
+from linkwright.tape.statements import ITEM, Case, Each, Operand, parts
 
 if TYPE_CHECKING:
     from linkwright.kernels.llvm.module_text import Lowering
@@ -48,35 +48,9 @@ class Function(Writer):
 
     def counted(self, times: int, *, inward: bool, body: Callable[[str], None]) -> None:
         """for i = 0..times−1 (or back): body(i)."""
-        if times < 1:
-            return
-        first, step = (times - 1, -1) if inward else (0, 1)
-        self._repeated(str(first), step, "sge i64 {}, 0" if inward else f"slt i64 {{}}, {times}", body)
-
-    def between(self, begin: str, end: str, body: Callable[[str], None], step: int = 1) -> None:
-        """for i = begin, begin + step, ... while i + step ≤ end: body(i)."""
-        last = self.op(f"sub i64 {end}, {step}")
-        some = self.op(f"icmp sle i64 {begin}, {last}")
-        inside, outside = self.label("some"), self.label("none")
-        self.choose(some, inside, outside)
-        self.start(inside)
-        self._repeated(begin, step, f"sle i64 {{}}, {last}", body)
-        self.branch(outside)
-        self.start(outside)
-
-    def _repeated(self, first: str, step: int, again: str, body: Callable[[str], None]) -> None:
-        head, end = self.label("loop"), self.label("after")
-        before = self.current
-        self.branch(head)
-        self.start(head)
-        i, at = self.fresh(), len(self.lines)
-        self.lines.append("")  # the phi, once the last label is known
-        body(i)
-        following = self.op(f"add i64 {i}, {step}")
-        more = self.op(f"icmp {again.format(following)}")
-        self.lines[at] = f"  {i} = phi i64 [ {first}, %{before} ], [ {following}, %{self.current} ]"
-        self.choose(more, head, end)
-        self.start(end)
+        if times > 0:
+            first, end, step = (times - 1, -1, -1) if inward else (0, times, 1)
+            self.repeat(str(first), str(end), body, step)
 
     def ancestors(self, parent: int, item: str, body: Callable[[str], None]) -> None:
         """body(j) for j = parent[item], parent[parent[item]], ... while j ≥ 0."""
@@ -229,10 +203,8 @@ class Function(Writer):
         """A block that only moves whole runs of numbers between different buffers, as moves of memory."""
         inputs = [(operand, k) for operand in case.inputs for k in range(operand.size)]
         runs: list[tuple[Operand, int, Operand]] = []
-        numbers, at, first = plan.block.outputs.tolist(), 0, plan.block.first_input
-        for target in case.outputs:
-            part = numbers[at : at + target.size]
-            at += target.size
+        first = plan.block.first_input
+        for target, part in parts(case.outputs, plan.block.outputs.tolist()):
             if target.add or target.buffer < 0 or not part or part[0] < first:
                 return False
             source, place = inputs[part[0] - first]
@@ -319,14 +291,24 @@ class Function(Writer):
                 lines.append(f"  %x{self.serial} = {infix} {FAST} {t} {x}, {y}")
                 names[first + k] = f"%x{self.serial}"
             elif op in (O.SIN, O.COS):
-                low.need_sincos(self.width)
-                both = self.op(f"call {{ {t}, {t} }} @sincos{self.width}({t} {value(a)})")
+                both = self.sincos(value(a), self.width)
                 for part, partner in enumerate(plan.pairs[a]):
                     if partner is not None and partner in here:
-                        names[first + partner] = self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}")
+                        names[first + partner] = self.half(both, part, self.width)
             else:
                 values = [value(x) for x in plan.operands[k]]
                 names[first + k] = LLVM[op](self, values, plan.block.tables[b] if op == O.TABLE else None)
+
+    def sincos(self, x: str, width: int) -> str:
+        """The sines and cosines of so many lanes, as a pair."""
+        self.low.need_sincos(width)
+        t = vector(width)
+        return self.op(f"call {{ {t}, {t} }} @sincos{width}({t} {x})")
+
+    def half(self, both: str, part: int, width: int) -> str:
+        """The sines (0) or the cosines (1) of such a pair."""
+        t = vector(width)
+        return self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}")
 
     def _packed_sines(self, plan: Plan, here: set[int], names: dict[int, str], value: Callable[[int], str]) -> None:
         """The early sines and cosines of one state, several in a register."""
@@ -342,7 +324,6 @@ class Function(Writer):
                 op, a, b, _ = plan.rows[k]
                 names[first + k] = LLVM[op](self, [value(a)] if op == O.NEG else [value(a), value(b)], None)
         t = vector(pack)
-        self.low.need_sincos(pack)
         for start in range(0, len(angles), pack):
             # No neighbours side by side: one load of both would wait for the single stores that they may come from.
             group = angles[start : start + pack]
@@ -352,10 +333,10 @@ class Function(Writer):
             packed = "zeroinitializer"
             for lane, a in enumerate(group):
                 packed = self.op(f"insertelement {t} {packed}, double {value(a)}, i32 {lane}")
-            both = self.op(f"call {{ {t}, {t} }} @sincos{pack}({t} {packed})")
+            both = self.sincos(packed, pack)
             for part in (0, 1):
                 wanted = [(lane, pairs[a][part]) for lane, a in enumerate(group) if pairs[a][part] in here]
-                half = self.op(f"extractvalue {{ {t}, {t} }} {both}, {part}") if wanted else ""
+                half = self.half(both, part, pack) if wanted else ""
                 for lane, partner in wanted:
                     assert partner is not None
                     names[first + partner] = self.op(f"extractelement {t} {half}, i32 {lane}")

@@ -103,13 +103,7 @@ def _instruction(name: str) -> Spelling:
 
 def _sine(part: int) -> Spelling:
     """Alone; `Function` takes both of an angle from one call where it wants both."""
-
-    def write(f: Function, x: Sequence[str], _: Table | None) -> str:
-        f.low.need_sincos(f.width)
-        both = f.op(f"call {{ {f.type}, {f.type} }} @sincos{f.width}({f.type} {x[0]})")
-        return f.op(f"extractvalue {{ {f.type}, {f.type} }} {both}, {part}")
-
-    return write
+    return lambda f, x, _: f.half(f.sincos(x[0], f.width), part, f.width)
 
 
 def _libm(name: str) -> Spelling:

@@ -234,11 +234,8 @@ class Lowering:
             self.helpers[key] = make()
 
     def need_sincos(self, width: int) -> None:
-        self.helper(f"sin{width}", lambda: math.libm("sin", width))
-        self.helper(f"cos{width}", lambda: math.libm("cos", width))
-        if width > 1:
-            self.helper("sin1", lambda: math.libm("sin", 1))
-            self.helper("cos1", lambda: math.libm("cos", 1))
+        self.need_libm("sin", width)
+        self.need_libm("cos", width)
         self.intrinsic("fabs", width)
         self.intrinsic("fma", width, 3)
         self.helper(f"sincos{width}", lambda: math.sincos(width))
@@ -309,8 +306,7 @@ class Lowering:
             if n == 0:
                 return []
             self.helper("masked", lambda: transpose.masked_declarations(self.width))
-            make = transpose.gather if what == "gather" else transpose.scatter
-            self.helper(f"{what}{n}", lambda: make(self.width, n))
+            self.helper(f"{what}{n}", lambda: transpose.mover_text(self.width, n, what))
             return [f"  call void @{what}{n}(ptr %far{k}, i64 %st{k}, ptr %near{k})"]
 
         lines += [line for k in ins for line in move("gather", k)]
@@ -360,7 +356,7 @@ class _Room(PartialVisitor[int]):
         return 0
 
     def each(self, each: Each) -> int:
-        return len(self.low.plan_of(each.cases[0]).slots) if is_call(each) else 0
+        return max(self.low.plan_of(each.cases[0]).slots.values(), default=-1) + 1 if is_call(each) else 0
 
     def solve(self, solve: Solve) -> int:
         return solve_room(solve)

@@ -36,7 +36,7 @@ class Plan:
         self.block, self.whole, self.late, self.single = block, whole, late, single
         self.first = block.first_operation
         self.rows = block.rows()
-        self.operands = O.operands_of_all(self.rows)
+        self.operands = list(map(O.operands_of, self.rows))
 
     @cached_property
     def pairs(self) -> dict[int, tuple[int | None, int | None]]:
@@ -137,18 +137,7 @@ class Plan:
     @cached_property
     def slots(self) -> dict[int, int]:
         """Scratch slots of the values that are used in a later segment than their own."""
-        slots: dict[int, int] = {}
-        for k, operands in enumerate(self.operands):
-            here = self.home[self.first + k]
-            for x in operands:
-                if x >= self.first and self.home[x] != here and x not in slots:
-                    slots[x] = len(slots)
-        if self.late:
-            last = len(self.segments) - 1
-            for x in self.block.outputs.tolist():
-                if self.home.get(x, last) != last and x not in slots:
-                    slots[x] = len(slots)
-        return slots
+        return self.block.crossing(self.segments, late=self.late)
 
     @cached_property
     def outputs(self) -> list[list[int]]:

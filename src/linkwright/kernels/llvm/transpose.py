@@ -20,26 +20,20 @@ def masked_declarations(width: int) -> str:
     )
 
 
-def gather(width: int, n: int) -> str:
-    """States' rows to lanes."""
-    return _Mover(width, n, inward=True).text()
-
-
-def scatter(width: int, n: int) -> str:
-    """Lanes to states' rows."""
-    return _Mover(width, n, inward=False).text()
+def mover_text(width: int, n: int, what: str) -> str:
+    """The function that takes states' rows to lanes ("gather"), or lanes to states' rows ("scatter")."""
+    return _Mover(width, n, what).text()
 
 
 class _Mover(Writer):
-    def __init__(self, width: int, n: int, *, inward: bool) -> None:
+    def __init__(self, width: int, n: int, what: str) -> None:
         super().__init__()
-        self.width, self.n, self.inward = width, n, inward
+        self.width, self.n, self.what = width, n, what
         self.type = vector(width)
 
     def text(self) -> str:
         width, n = self.width, self.n
-        name = f"{'gather' if self.inward else 'scatter'}{n}"
-        self.lines = [f"define internal void @{name}(ptr %far, i64 %stride, ptr %near) noinline {{", "entry:"]
+        self.lines = [f"define internal void @{self.what}{n}(ptr %far, i64 %stride, ptr %near) noinline {{", "entry:"]
         whole = n - n % width
         if whole > 2 * width:
             self.lines += ["  br label %tiles", "tiles:", "  %j = phi i64 [ 0, %entry ], [ %jn, %tiles ]"]
@@ -65,7 +59,7 @@ class _Mover(Writer):
         offsets = [self.op(f"mul i64 %stride, {k}") for k in range(width)]
         rows = [self.op(f"getelementptr double, ptr {far}, i64 {offset}") for offset in offsets]
         groups = [self.op(f"getelementptr double, ptr {near}, i64 {k * width}") for k in range(count)]
-        if self.inward:
+        if self.what == "gather":
             for value, group in zip(read_tile(self, rows, count), groups, strict=True):
                 self.line(f"store {t} {value}, ptr {group}, align 8")
         else:
