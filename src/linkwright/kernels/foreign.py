@@ -65,14 +65,8 @@ def platform(value: Any) -> str:
 
 def finite(array: Any) -> Any:
     """(...): whether all numbers along the last axis are finite, in the array's own library."""
-    kind = library(array)
-    if kind == "torch":
-        return sys.modules["torch"].isfinite(array).all(dim=-1)
-    if kind == "jax":
-        return sys.modules["jax"].numpy.isfinite(array).all(axis=-1)
-    if kind == "gpu":
-        return sys.modules["cupy"].isfinite(array).all(axis=-1)
-    return np.isfinite(array).all(axis=-1)
+    module = {"torch": "torch", "jax": "jax.numpy", "gpu": "cupy"}.get(library(array), "numpy")
+    return sys.modules[module].isfinite(array).all(-1)
 
 
 def call(kernel: Kernel, arrays: Sequence[Any], out: Any = None) -> Any:

@@ -27,6 +27,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock, cached_property
 from linkwright.errors import KernelError
 from linkwright.kernels import bound as binding
+from linkwright.kernels.foreign import call as foreign_call
 from linkwright.kernels.foreign import library
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.llvm import compiler as disk
@@ -90,7 +91,7 @@ class Kernel:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as its program: machine code is of one process."""
         if self._held is not None:
-            return _restored_at, (self._held.kernel, self._held.name, self._held.numbers)
+            return Kernel.at, (self._held.kernel, self._held.name, self._held.numbers)
         return _restored, (self.identity, self.program, self._seldom)
 
     def at(self, name: str, numbers: Floats) -> Kernel:
@@ -209,7 +210,7 @@ class Kernel:
         for array, (name, shape, _) in zip(arrays, s.inputs, strict=True):
             if type(array) is not np.ndarray or array.dtype is not _FLOAT64:
                 if library(array):
-                    return self._foreign(arrays, out)
+                    return foreign_call(self, arrays, out)
                 array = real_array(f"{s.name}: {name}", array)
             extent = array.shape
             axes = len(extent) - len(shape)
@@ -237,12 +238,6 @@ class Kernel:
                 if target is not place:
                     place[...] = target
         return results[0] if s.single else tuple(results)
-
-    def _foreign(self, arrays: tuple[Any, ...], out: Any) -> Any:
-        """The answer for arrays of other libraries: see `foreign`."""
-        from linkwright.kernels.foreign import call  # for weight: other libraries' arrays are rare
-
-        return call(self, arrays, out)
 
     def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
         """A function without arguments that computes one state from these arrays into those, again and again."""
@@ -354,10 +349,6 @@ def _data(program: Program) -> list[NDArray[Any]]:
 
 def _restored(identity: str, program: Program, seldom: bool = False) -> Kernel:
     return Kernel(identity, lambda: program, seldom=seldom)
-
-
-def _restored_at(kernel: Kernel, name: str, numbers: Floats) -> Kernel:
-    return kernel.at(name, numbers)
 
 
 @dataclass(frozen=True, eq=False)

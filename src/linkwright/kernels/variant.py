@@ -317,16 +317,12 @@ class Variant:
         self._rooms: list[_Room] = []
 
     def run(self, arrays: Sequence[Floats], strides: Sequence[int], begin: int, end: int) -> None:
-        """States begin..end; the last group of lanes may overlap the one before."""
+        """States begin..end, for a width of 1 one after another; the last group of lanes may overlap the one before."""
         addresses = [address(a) for a in arrays]
         whole = (end - begin) // self.width * self.width
         self._run(addresses, strides, begin, whole)
         if whole < end - begin:
             self._run(addresses, strides, end - self.width, self.width)
-
-    def in_order(self, arrays: Sequence[Floats], strides: Sequence[int], begin: int, number: int) -> None:
-        """So many states from `begin` on, one after another; for a width of 1."""
-        self._run([address(a) for a in arrays], strides, begin, number)
 
     def run_together(self, arrays: Sequence[Floats], strides: Sequence[int]) -> bool:
         """One state by a team of threads, if its code can be shared out and the threads are free for it now."""

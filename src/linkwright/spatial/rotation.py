@@ -119,12 +119,7 @@ class General:
         return self.r.T @ x
 
     def congruent(self, m: Array) -> Array:
-        from linkwright.spatial.algebra import unpack
-
-        half = self.r @ unpack(m)
-        r = self.r
-        pairs = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-        return np.array([half[i] @ r[j] for i, j in pairs])
+        return pack(self.conjugate(unpack(m)))
 
     def conjugate(self, h: Array) -> Array:
         return self.r @ h @ self.r.T
@@ -409,9 +404,7 @@ class Transform:
         rotation, p = self.rotation, self.p
         m, h, a = rotation.congruent(i.m), rotation.conjugate(i.h), rotation.congruent(i.a)
         # H' = H + p̃M;  A' = A + p̃Hᵀ + (p̃Hᵀ)ᵀ + p̃Mp̃ᵀ = A + p̃Hᵀ + (p̃H'ᵀ)ᵀ
-        mm = np.array([[m[0], m[3], m[4]], [m[3], m[1], m[5]], [m[4], m[5], m[2]]])
-        shifted = np.stack([cross(p, mm[:, k]) for k in range(3)], axis=1)
-        moved = h + shifted
+        moved = h + by_column(lambda column: cross(p, column), unpack(m))
         pairs = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         b = [cross(p, h[k]) for k in range(3)]  # columns of p̃Hᵀ
         d = [cross(p, moved[k]) for k in range(3)]  # columns of p̃H'ᵀ

@@ -55,16 +55,17 @@ class Dialect:
     def static(self) -> str:
         return "static __device__" if self.cuda else "static"
 
+    def __post_init__(self) -> None:
+        if self.precision not in _PRECISIONS:
+            language = "CUDA" if self.cuda else "C"
+            raise KernelError(f"no {language} text in {self.precision!r}; precision is 'float64' or 'float32'")
+
 
 def c_dialect(precision: str = "float64") -> Dialect:
-    if precision not in _PRECISIONS:
-        raise KernelError(f"no C text in {precision!r}; precision is 'float64' or 'float32'")
     return Dialect(cuda=False, precision=precision, index="long", segment=2000, paired=False)
 
 
 def cuda_dialect(precision: str, *, outside: bool = False) -> Dialect:
-    if precision not in _PRECISIONS:
-        raise KernelError(f"no CUDA text in {precision!r}; precision is 'float64' or 'float32'")
     # A cut costs a thread's registers, so that CUDA's pieces are longer; its `long` is short on some systems.
     return Dialect(cuda=True, precision=precision, index="long long", segment=8000, paired=True, outside=outside)
 
@@ -150,29 +151,28 @@ class Lowering:
         assert data is not None
         if self.dialect.outside:
             return self.from_caller(f, "data", buffer, f"const {self.dialect.real} *")
-        return self._constant(f"data{buffer}", data.reshape(-1).tolist())
+        return self._numbers(f"data{buffer}", data.reshape(-1).tolist())
 
     def column(self, column: int, f: Function) -> str:
         if self.dialect.outside:
             return self.from_caller(f, "column", column, "const int *")
-        name = f"{self.name}_column{column}"
-        if name not in self.constants:
-            entries = [str(x) for x in self.program.columns[column].tolist()]
-            self.constants[name] = numbers(f"{self.dialect.static} const int", name, entries)
-        return name
+        return self._constant(f"column{column}", "int", map(str, self.program.columns[column].tolist()))
 
     def table(self, table: Table) -> str:
         """A table's arrays and how many pieces it has, as arguments."""
         number = self.tables.setdefault(table, len(self.tables))
-        breaks = self._constant(f"breaks{number}", table.breaks)
-        pieces = self._constant(f"pieces{number}", [c for piece in table.coefficients for c in piece])
+        breaks = self._numbers(f"breaks{number}", table.breaks)
+        pieces = self._numbers(f"pieces{number}", [c for piece in table.coefficients for c in piece])
         return f"{breaks}, {pieces}, {len(table.coefficients)}"
 
-    def _constant(self, stem: str, values: Iterable[float]) -> str:
+    def _numbers(self, stem: str, values: Iterable[float]) -> str:
+        return self._constant(stem, self.dialect.real, (literal(x, self.dialect.precision) for x in values))
+
+    def _constant(self, stem: str, kind: str, entries: Iterable[str]) -> str:
+        """The name of a constant array, written at its first use."""
         name = f"{self.name}_{stem}"
         if name not in self.constants:
-            entries = [literal(x, self.dialect.precision) for x in values]
-            self.constants[name] = numbers(f"{self.dialect.static} const {self.dialect.real}", name, entries)
+            self.constants[name] = numbers(f"{self.dialect.static} const {kind}", name, list(entries))
         return name
 
     def helper(self, method: str) -> str:

@@ -82,7 +82,7 @@ class Statements:
         met = {0} if each.dispatch is None else set(low.program.columns[each.dispatch][: each.items].tolist())
         arms = {k: low.run(each.cases[k], self.f, moving=True) for k in sorted(met)}
         inner = switch(arms, lambda: f"{low.column(each.dispatch, self.f)}[i]" if each.dispatch is not None else "0")
-        return _block(self.counted(each.items, inward=each.order == "inward"), inner)
+        return _block(for_text(low, "i", each.items, back=each.inward), inner)
 
     def walk(self, walk: Walk) -> list[str]:
         low, kinds = self.low, len(walk.start)
@@ -98,12 +98,7 @@ class Statements:
         up = switch(step, lambda: f"{kind('i')} * {kinds} + {kind('j')}")
         inner = switch(start, lambda: kind("i"))
         inner += _block(f"for ({self.index} j = {parent}[i]; j >= 0; j = {parent}[j])", up)
-        return _block(self.counted(walk.items, inward=walk.order == "inward"), inner)
-
-    def counted(self, items: int, *, inward: bool) -> str:
-        if inward:
-            return f"for ({self.index} i = {items - 1}; i >= 0; --i)"
-        return f"for ({self.index} i = 0; i < {items}; ++i)"
+        return _block(for_text(low, "i", walk.items, back=walk.order == "inward"), inner)
 
     def loop(self, loop: Loop) -> list[str]:
         if loop.count <= 0:
@@ -118,7 +113,7 @@ class Statements:
             inner.append(f"if (!({self.f.at(loop.done, 0)} == {zero})) break;")
         self.depth -= 1
         n = f"n_{self.depth}"
-        return _block(f"for ({self.index} {n} = 0; {n} < {loop.count}; ++{n})", inner)
+        return _block(for_text(self.low, n, loop.count), inner)
 
     def solve(self, s: Solve) -> list[str]:
         if not s.columns * s.right:
@@ -170,11 +165,13 @@ def clear_text(low: Lowering, f: Function, target: Operand) -> list[str]:
 
 
 def loop_text(low: Lowering, size: int, line: str, *, back: bool = False) -> list[str]:
-    index = low.dialect.index
-    head = f"for ({index} k = 0; k < {size}; ++k)"
-    if back:
-        head = f"for ({index} k = {size - 1}; k >= 0; --k)"
-    return _block(head, [line]) if size else []
+    return _block(for_text(low, "k", size, back=back), [line]) if size else []
+
+
+def for_text(low: Lowering, name: str, count: int, *, back: bool = False) -> str:
+    """The head of a loop over 0..count−1, or back from the last."""
+    first, end, step = (count - 1, ">= 0", "--") if back else (0, f"< {count}", "++")
+    return f"for ({low.dialect.index} {name} = {first}; {name} {end}; {step}{name})"
 
 
 def _block(head: str, inner: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from linkwright.errors import KernelError
 from linkwright.kernels.c.block_functions import Function
 from linkwright.kernels.c.program_text import Lowering, Outside, cuda_dialect
+from linkwright.kernels.c.statement_text import loop_text
 from linkwright.tape.program import Program
 
 BLOCK = 64  # threads
@@ -137,9 +138,4 @@ class _March(_States):
         return [*lines, "}"]
 
     def _copied(self, size: int, line: str, depth: int) -> list[str]:
-        pad = "    " * depth
-        head = f"for ({self.dialect.index} k = 0; k < {size}; ++k)"
-        return [f"{pad}{head}", f"{pad}    {line}"] if size else []
-
-
-__all__ = ["BLOCK", "march_text"]
+        return [f"{'    ' * depth}{text}" for text in loop_text(self, size, line)]

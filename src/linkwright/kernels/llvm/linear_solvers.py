@@ -24,9 +24,9 @@ def solve_text(lowering: Lowering, solve: Solve, name: str) -> str:
     """The function of a `Solve` statement."""
     f = lowering.open(name)
     if solve.method in ("cholesky", "ltl"):
-        _Symmetric(f, solve).emit()
+        _Symmetric(f, solve, lowering.type).emit()
     else:
-        _Pivoted(f, solve).emit()
+        _Pivoted(f, solve, "double").emit()
     return f.text()
 
 
@@ -36,10 +36,10 @@ def solve_room(solve: Solve) -> int:
 
 
 class _Loops:
-    """Loops and element access over matrices in lane groups."""
+    """Loops and element access over matrices in lane groups; `kind` is the type of an element."""
 
-    def __init__(self, f: Function, solve: Solve) -> None:
-        self.f, self.solve, self.low = f, solve, f.low
+    def __init__(self, f: Function, solve: Solve, kind: str) -> None:
+        self.f, self.solve, self.low, self.kind = f, solve, f.low, kind
         self.width = f.low.width
         spill = f.low.spill * self.width
         self.work = f.op(f"getelementptr double, ptr %scratch, i64 {spill}")
@@ -55,20 +55,19 @@ class _Loops:
         moved = element if step == 1 else f.op(f"mul i64 {element}, {step}")
         return f.op(f"getelementptr double, ptr {base}, i64 {moved}")
 
-    def get(self, base: str, element: str, kind: str | None = None, step: int | None = None) -> str:
-        at = self.at(base, element, self.width if step is None else step)
-        return self.f.op(f"load {kind or self.low.type}, ptr {at}, align 8")
+    def get(self, base: str, element: str) -> str:
+        return self.f.op(f"load {self.kind}, ptr {self.at(base, element, self.width)}, align 8")
 
-    def put(self, value: str, base: str, element: str, kind: str | None = None, step: int | None = None) -> None:
+    def put(self, value: str, base: str, element: str, step: int | None = None) -> None:
         at = self.at(base, element, self.width if step is None else step)
-        self.f.line(f"store {kind or self.low.type} {value}, ptr {at}, align 8")
+        self.f.line(f"store {self.kind} {value}, ptr {at}, align 8")
 
     def copy(self, operand: Operand, target: str) -> None:
         """An operand's numbers into lane groups at `target`."""
         self.f.copy(self.f.address(operand, "0"), (target, self.width, False), operand.size)
 
     def arith(self, what: str, a: str, b: str, kind: str | None = None) -> str:
-        return self.f.op(f"{what} {FAST} {kind or self.low.type} {a}, {b}")
+        return self.f.op(f"{what} {FAST} {kind or self.kind} {a}, {b}")
 
 
 class _Symmetric(_Loops):
@@ -195,26 +194,20 @@ class _Pivoted(_Loops):
             target = f.op(f"getelementptr double, ptr {out}, i64 {offset}")
             if s.method == "lu":
                 self.lu(work, second)
-                f.repeat("0", str(s.columns * s.right), lambda k: self.set(self.value(second, k), target, k, step))
+                f.repeat("0", str(s.columns * s.right), lambda k: self.put(self.get(second, k), target, k, step))
             else:
                 self.least_norm(work, second, target, step)
 
         f.repeat("0", str(self.width), lane)
 
-    def value(self, base: str, k: str) -> str:
-        return self.get(base, k, "double")
-
-    def set(self, value: str, base: str, k: str, step: int | None = None) -> None:
-        self.put(value, base, k, "double", step)
-
     def minus(self, base: str, target: str, factor: str, other: str) -> None:
         """base[target] −= factor·base[other]."""
-        product = self.arith("fmul", factor, self.value(base, other), "double")
-        self.set(self.arith("fsub", self.value(base, target), product, "double"), base, target)
+        product = self.arith("fmul", factor, self.get(base, other))
+        self.put(self.arith("fsub", self.get(base, target), product), base, target)
 
     def scaled(self, base: str, at: str, factor: str) -> None:
         """base[at] *= factor."""
-        self.set(self.arith("fmul", self.value(base, at), factor, "double"), base, at)
+        self.put(self.arith("fmul", self.get(base, at), factor), base, at)
 
     def rows(self, base: str, columns: int, row: str, factor: str, other: str, first: str = "0") -> None:
         """row −= factor·other, for two rows of a matrix with so many columns, from `first` on."""
@@ -225,7 +218,7 @@ class _Pivoted(_Loops):
         self.f.repeat(first, str(columns), entry)
 
     def inverse(self, value: str) -> str:
-        return self.arith("fdiv", number(1.0), value, "double")
+        return self.arith("fdiv", number(1.0), value)
 
     def lu(self, a: str, b: str) -> None:
         f, n, k = self.f, self.solve.columns, self.solve.right
@@ -237,7 +230,7 @@ class _Pivoted(_Loops):
             f.line(f"store i64 {c}, ptr {where}")
 
             def look(r: str) -> None:
-                size = f.op(f"call double @llvm.fabs.f64(double {self.value(a, self.index(r, c, n))})")
+                size = f.op(f"call double @llvm.fabs.f64(double {self.get(a, self.index(r, c, n))})")
                 old = f.op(f"load double, ptr {best}")
                 larger = f.op(f"fcmp ogt double {size}, {old}")
                 old_row = f.op(f"load i64, ptr {where}")
@@ -250,15 +243,15 @@ class _Pivoted(_Loops):
 
                 def swap(j: str, base: str = base, columns: int = columns) -> None:
                     upper, lower = self.index(c, j, columns), self.index(pivot_row, j, columns)
-                    x, y = self.value(base, upper), self.value(base, lower)
-                    self.set(y, base, upper)
-                    self.set(x, base, lower)
+                    x, y = self.get(base, upper), self.get(base, lower)
+                    self.put(y, base, upper)
+                    self.put(x, base, lower)
 
                 f.repeat("0", str(columns), swap)
-            inverse = self.inverse(self.value(a, self.index(c, c, n)))
+            inverse = self.inverse(self.get(a, self.index(c, c, n)))
 
             def below(r: str) -> None:
-                factor = self.arith("fmul", self.value(a, self.index(r, c, n)), inverse, "double")
+                factor = self.arith("fmul", self.get(a, self.index(r, c, n)), inverse)
                 self.rows(a, n, r, factor, c, f.op(f"add i64 {c}, 1"))
                 self.rows(b, k, r, factor, c)
 
@@ -267,13 +260,13 @@ class _Pivoted(_Loops):
         f.repeat("0", str(n), eliminate)
 
         def back(r: str) -> None:
-            inverse = self.inverse(self.value(a, self.index(r, r, n)))
+            inverse = self.inverse(self.get(a, self.index(r, r, n)))
 
             def right(j: str) -> None:
                 at = self.index(r, j, k)
 
                 def known(c: str) -> None:
-                    self.minus(b, at, self.value(a, self.index(r, c, n)), self.index(c, j, k))
+                    self.minus(b, at, self.get(a, self.index(r, c, n)), self.index(c, j, k))
 
                 f.repeat(f.op(f"add i64 {r}, 1"), str(n), known)
                 self.scaled(b, at, inverse)
@@ -288,8 +281,8 @@ class _Pivoted(_Loops):
         f.line(f"store double {number(0.0)}, ptr {cell}")
 
         def term(j: str) -> None:
-            addend = self.arith("fmul", *product(j), "double")
-            following = self.arith("fadd", f.op(f"load double, ptr {cell}"), addend, "double")
+            addend = self.arith("fmul", *product(j))
+            following = self.arith("fadd", f.op(f"load double, ptr {cell}"), addend)
             f.line(f"store double {following}, ptr {cell}")
 
         f.repeat("0", str(count), term)
@@ -302,9 +295,7 @@ class _Pivoted(_Loops):
         cell = f.at_entry("alloca double")
 
         def dot(r: str, q: str) -> str:
-            return self.total(
-                cell, n, lambda j: (self.value(a, self.index(r, j, n)), self.value(a, self.index(q, j, n)))
-            )
+            return self.total(cell, n, lambda j: (self.get(a, self.index(r, j, n)), self.get(a, self.index(q, j, n))))
 
         def row(r: str) -> None:
             def earlier(q: str) -> None:
@@ -327,9 +318,9 @@ class _Pivoted(_Loops):
         def entry(i: str) -> None:
             def right(j: str) -> None:
                 total = self.total(
-                    cell, m, lambda r: (self.value(a, self.index(r, i, n)), self.value(b, self.index(r, j, k)))
+                    cell, m, lambda r: (self.get(a, self.index(r, i, n)), self.get(b, self.index(r, j, k)))
                 )
-                self.set(total, x, self.index(i, j, k), step)
+                self.put(total, x, self.index(i, j, k), step)
 
             f.repeat("0", str(k), right)
 

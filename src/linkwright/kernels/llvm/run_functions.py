@@ -120,19 +120,19 @@ def _part(low: Lowering, case: Case, name: str, width: int) -> str:
     if width > 1 and side_by_side(case):
         return _masked_part(low, case, name, width)
     f = low.open(name, _PART) if width == 1 else LaneFunction(low, name, width)
-    f.between("%begin", "%end", lambda i: f.block(case, item=i), width)
+    last = f.op(f"sub i64 %end, {width - 1}")  # only whole groups
+    f.repeat("%begin", last, lambda i: f.block(case, item=i), width)
     return low.close(f)[0]
 
 
 def _masked_part(low: Lowering, case: Case, name: str, width: int) -> str:
     f = MaskedFunction(low, name, width)
-    last = f.op(f"add i64 %end, {width - 1}")  # so that the last group, whole or not, is one of them
 
     def group(i: str) -> None:
         f.mask_from(i)
         f.block(case, item=i)
 
-    f.between("%begin", last, group, width)
+    f.repeat("%begin", "%end", group, width)  # the last group, whole or not, is one of them
     return low.close(f)[0]
 
 
