@@ -1,5 +1,7 @@
 """Programs as data: counts, digests, and what every statement means, spelt out in plain NumPy."""
 
+import doctest
+import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +10,7 @@ import tape_programs as programs
 from tape_oracles import evaluate, flat, state
 from tape_programs import KIND, PARENT, TREE
 
+import linkwright as lw
 from linkwright.errors import RecordingError
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.block import Block, Recorder, finish
@@ -303,3 +306,11 @@ def test_operands_step_by_columns_and_by_the_item_s_number():
     block, _, _ = trace(lambda x: x * 10.0, [()])
     b.add(Each(3, (b.case(block, [x.part(1, ()).at((2, order))], [y.part(0, ()).at((1, ITEM))]),)))
     assert evaluate(b.build(), np.arange(6.0))[0].tolist() == [50.0, 10.0, 30.0]
+
+
+@pytest.mark.parametrize("module", ["tape.block", "tape.build", "tape.operations", "tape.program", "kernels.variant"])
+def test_the_examples_of_docstrings_run(module):
+    tried = doctest.testmod(importlib.import_module(f"linkwright.{module}"), extraglobs={"lw": lw, "np": np})
+    lw.set_threads(None)  # which one of them sets
+    assert tried.attempted
+    assert not tried.failed

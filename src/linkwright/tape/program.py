@@ -14,8 +14,8 @@ ended early neither has one that its body wrote but does not carry. Statements:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -35,7 +35,6 @@ from linkwright.tape.statements import (
     Method,
     Operand,
     Order,
-    PartialVisitor,
     Solve,
     Statement,
     Walk,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from linkwright.tape.dataflow import Unset
 
 __all__ = ["ITEM", "Buffer", "Case", "Copy", "Each", "Loop", "Method", "Operand", "Order", "Program", "Role", "Solve"]
-__all__ += ["Statement", "Walk", "WalkOrder", "Zero", "describe"]
+__all__ += ["Statement", "Walk", "WalkOrder", "Zero"]
 
 Role = Literal["input", "output", "temporary", "data"]
 
@@ -163,8 +162,15 @@ class Program:
         return len(self.outputs) == 1 if self.single is None else self.single
 
     def count(self) -> dict[str, int]:
-        """How many operations of each name one evaluation takes."""
-        return _Counter(self).of(self.statements)
+        """How many operations of each name one evaluation takes: a dictionary of those that occur.
+
+        Example:
+            >>> lw.record(lambda x: x * x + 1.0, ()).count()
+            {'add': 1, 'mul': 1}
+        """
+        from linkwright.tape.running import Counter
+
+        return Counter(self).of(self.statements)
 
     def cases_met(self, statement: Each) -> list[int]:
         """How many items each case of the `Each` `statement` runs for."""
@@ -343,22 +349,39 @@ class Program:
         return str(backends().converted(self, "C", name=name, precision=precision))
 
     def to_cuda(self, *, name: str | None = None, precision: str = "float64") -> str:
-        """The text of one self-contained CUDA file, a kernel with a thread a state; arguments as of `to_c`."""
+        """The text of one self-contained CUDA file, a kernel with a thread a state; `name` and `precision` as of `to_c`.
+
+        Example:
+            >>> "__global__ void double_it(" in lw.record(lambda x: 2.0 * x, 3).to_cuda(name="double_it")
+            True
+        """
         return str(backends().converted(self, "CUDA", name=name, precision=precision))
 
     def to_sympy(self) -> Any:
         """SymPy expressions: (symbols of the inputs, expressions of the outputs), lists in the order of the arrays.
 
         Raises `KernelError` for programs of too many operations, for loops that end early, and without SymPy.
+
+        Example:
+            >>> symbols, expressions = lw.record(lambda t: t * t, ()).to_sympy()
+            >>> expressions
+            [t**2]
         """
         return backends().converted(self, "SymPy")
 
     def to_casadi(self) -> Any:
-        """A CasADi function of the same inputs and outputs."""
+        """A `casadi.Function` of the same inputs and outputs by name: `program.to_casadi()(q, v)`.
+
+        Raises `KernelError` for programs of too many operations, and without CasADi.
+        """
         return backends().converted(self, "CasADi")
 
     def to_jax(self) -> Any:
-        """A function of JAX arrays, to be jitted, mapped and differentiated there."""
+        """A function of JAX arrays for one state, to be jitted, mapped and differentiated there.
+
+        It takes an array for each input, of its shape, and returns what a call of the program does. Raises
+        `KernelError` without JAX, and the function `ShapeError` for other arrays.
+        """
         return backends().converted(self, "JAX")
 
     def save(self, path: Any) -> None:
@@ -378,71 +401,3 @@ class Program:
 
         operations = sum(self.count().values())
         return f"<Program {self.name}: {show(self.inputs)} -> {show(self.outputs)}, {operations} operations>"
-
-
-class _Counter(PartialVisitor[dict[str, int]]):
-    """Operations of statements, by name."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-
-    def of(self, statements: Sequence[Statement], times: int = 1) -> dict[str, int]:
-        return _total((statement.accept(self), times) for statement in statements)
-
-    def each(self, each: Each) -> dict[str, int]:
-        return self.cases(each.cases, self.program.cases_met(each))
-
-    def walk(self, walk: Walk) -> dict[str, int]:
-        return self.cases(walk.cases, self.program.walked(walk))
-
-    def cases(self, cases: Sequence[Case], times: Sequence[int]) -> dict[str, int]:
-        counts = [_total([(self.program.blocks[c.block].count(), 1), ({"add": _added(c)}, 1)]) for c in cases]
-        return _total(zip(counts, times, strict=True))
-
-    def loop(self, loop: Loop) -> dict[str, int]:
-        return self.of(loop.body, loop.count)
-
-    def other(self, statement: Statement) -> dict[str, int]:
-        return {}
-
-    def solve(self, solve: Solve) -> dict[str, int]:
-        m, n, k = solve.rows, solve.columns, solve.right
-        if solve.method == "ltl":
-            assert solve.parent is not None
-            parent = self.program.columns[solve.parent].tolist()
-            depth = [0] * n
-            for i in range(n):
-                depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
-            pairs, triples = sum(depth), sum(d * (d + 1) // 2 for d in depth)
-            return {"mul": triples + k * (2 * pairs + n), "sub": triples + 2 * k * pairs, "div": pairs + n}
-        if solve.method == "cholesky":
-            triples = n * (n * n - 1) // 6
-            return {"mul": triples + k * n * (n + 1), "sub": triples + k * n * (n - 1), "div": n, "sqrt": n}
-        if solve.method == "lu":
-            triples = n * (n - 1) * (2 * n - 1) // 6
-            return {"mul": triples + k * n * n, "sub": triples + k * n * (n - 1), "div": n * (n - 1) // 2 + n}
-        products = m * m * n
-        return {"mul": 2 * products + 2 * k * m * n, "add": 2 * products + 2 * k * m * n, "div": 2 * m, "sqrt": m}
-
-
-def _added(case: Case) -> int:
-    return sum(o.size for o in case.outputs if o.add)
-
-
-def _total(parts: Iterable[tuple[dict[str, int], int]]) -> dict[str, int]:
-    """The sum of counts, each so many times; what is 0 is left out."""
-    total: dict[str, int] = {}
-    for counts, times in parts:
-        for name, number in counts.items():
-            if number * times:
-                total[name] = total.get(name, 0) + number * times
-    return total
-
-
-def describe(thing: Any) -> Any:
-    """Statements as JSON-ready data."""
-    if isinstance(thing, tuple):
-        return [describe(x) for x in thing]
-    if hasattr(thing, "__dataclass_fields__"):
-        return {"is": type(thing).__name__, **{f.name: describe(getattr(thing, f.name)) for f in fields(thing)}}
-    return thing

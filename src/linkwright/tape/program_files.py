@@ -27,7 +27,7 @@ from linkwright.base.files import atomic_file, open_regular
 from linkwright.errors import FormatError
 from linkwright.tape.block import Block
 from linkwright.tape.operations import Table
-from linkwright.tape.program import Buffer, Program, describe
+from linkwright.tape.program import Buffer, Program
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
 from linkwright.tape.validation import Invalid, validate
 
@@ -45,6 +45,15 @@ _UNREADABLE = (
     struct.error,
 )
 _NESTED = 16  # loops within loops
+
+
+def describe(thing: Any) -> Any:
+    """Statements as JSON-ready data."""
+    if isinstance(thing, tuple):
+        return [describe(x) for x in thing]
+    if hasattr(thing, "__dataclass_fields__"):
+        return {"is": type(thing).__name__, **{f.name: describe(getattr(thing, f.name)) for f in fields(thing)}}
+    return thing
 
 
 def save(program: Program, path: str | os.PathLike[str]) -> None:

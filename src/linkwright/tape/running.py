@@ -16,7 +16,19 @@ from linkwright.base.locks import Lock
 from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.scalar import Scalar
-from linkwright.tape.statements import Case, Copy, Each, Operand, PartialVisitor, Statement, Walk, Zero, parts
+from linkwright.tape.statements import (
+    Case,
+    Copy,
+    Each,
+    Loop,
+    Operand,
+    PartialVisitor,
+    Solve,
+    Statement,
+    Walk,
+    Zero,
+    parts,
+)
 
 _lock = Lock(reentrant=False)
 _depth = 0
@@ -127,6 +139,65 @@ class Runner(PartialVisitor[None]):
 
     def copy(self, copy: Copy) -> None:
         self.write(copy.target, self.read(copy.source))
+
+
+class Counter(PartialVisitor[dict[str, int]]):
+    """Operations of statements, by name."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def of(self, statements: Sequence[Statement], times: int = 1) -> dict[str, int]:
+        return _total((statement.accept(self), times) for statement in statements)
+
+    def each(self, each: Each) -> dict[str, int]:
+        return self.cases(each.cases, self.program.cases_met(each))
+
+    def walk(self, walk: Walk) -> dict[str, int]:
+        return self.cases(walk.cases, self.program.walked(walk))
+
+    def cases(self, cases: Sequence[Case], times: Sequence[int]) -> dict[str, int]:
+        counts = [_total([(self.program.blocks[c.block].count(), 1), ({"add": _added(c)}, 1)]) for c in cases]
+        return _total(zip(counts, times, strict=True))
+
+    def loop(self, loop: Loop) -> dict[str, int]:
+        return self.of(loop.body, loop.count)
+
+    def other(self, statement: Statement) -> dict[str, int]:
+        return {}
+
+    def solve(self, solve: Solve) -> dict[str, int]:
+        m, n, k = solve.rows, solve.columns, solve.right
+        if solve.method == "ltl":
+            assert solve.parent is not None
+            parent = self.program.columns[solve.parent].tolist()
+            depth = [0] * n
+            for i in range(n):
+                depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
+            pairs, triples = sum(depth), sum(d * (d + 1) // 2 for d in depth)
+            return {"mul": triples + k * (2 * pairs + n), "sub": triples + 2 * k * pairs, "div": pairs + n}
+        if solve.method == "cholesky":
+            triples = n * (n * n - 1) // 6
+            return {"mul": triples + k * n * (n + 1), "sub": triples + k * n * (n - 1), "div": n, "sqrt": n}
+        if solve.method == "lu":
+            triples = n * (n - 1) * (2 * n - 1) // 6
+            return {"mul": triples + k * n * n, "sub": triples + k * n * (n - 1), "div": n * (n - 1) // 2 + n}
+        products = m * m * n
+        return {"mul": 2 * products + 2 * k * m * n, "add": 2 * products + 2 * k * m * n, "div": 2 * m, "sqrt": m}
+
+
+def _added(case: Case) -> int:
+    return sum(o.size for o in case.outputs if o.add)
+
+
+def _total(parts: Iterable[tuple[dict[str, int], int]]) -> dict[str, int]:
+    """The sum of counts, each so many times; what is 0 is left out."""
+    total: dict[str, int] = {}
+    for counts, times in parts:
+        for name, number in counts.items():
+            if number * times:
+                total[name] = total.get(name, 0) + number * times
+    return total
 
 
 #: A program of several statements with more operations than this stays as it is.

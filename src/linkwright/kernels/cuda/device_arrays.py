@@ -41,6 +41,8 @@ def cupy() -> Any:
 def gpu() -> str:
     """The GPUs that arrays can be computed on, in words, with the free memory (GiB) of the current one.
 
+    It takes no arguments and returns a line such as "NVIDIA H200; 139 GiB free, CuPy 13.4.1".
+
     Raises `KernelError` without CuPy or without a GPU that CuPy can use; the message says what to do.
 
     >>> try:
