@@ -349,7 +349,7 @@ class Program:
         return str(backends().converted(self, "C", name=name, precision=precision))
 
     def to_cuda(self, *, name: str | None = None, precision: str = "float64") -> str:
-        """The text of one self-contained CUDA file, a kernel with a thread a state; `name` and `precision` as of `to_c`.
+        """The text of one self-contained CUDA file, one thread a state; `name` and `precision` as of `to_c`.
 
         Example:
             >>> "__global__ void double_it(" in lw.record(lambda x: 2.0 * x, 3).to_cuda(name="double_it")
