@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from linkwright.symbolic.printing.code import Operations
-from linkwright.symbolic.printing.code_printers import c_source, python_module
-from linkwright.symbolic.printing.count import operations
+from linkwright.symbolic.printing.code_printers import c_source, operations, python_module
 from linkwright.symbolic.printing.equation_page import html_page, markdown_page
 from linkwright.symbolic.printing.formula_writer import text
 from linkwright.symbolic.printing.latex import latex_block, latex_document

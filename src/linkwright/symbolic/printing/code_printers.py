@@ -1,5 +1,5 @@
 """Equations as a Python module that needs nothing but `math`, and as one file of C99 that needs nothing but
-`math.h`.
+`math.h`; and what blocks cost: the operations of this code, counted as they are written.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import keyword
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import astuple
+from fractions import Fraction
 from typing import ClassVar
 
 from linkwright.base.arguments import counted
 from linkwright.kernels.c.spelling import comment, function_name
 from linkwright.kernels.c.spelling import literal as c_literal
-from linkwright.symbolic.printing.code import WIDTH, Language, Routine, Statement, header, wrapped
-from linkwright.symbolic.printing.sheet import Sheet, ascii_identifier, folded, python_identifier, used
+from linkwright.symbolic.formulas.formula import Block
+from linkwright.symbolic.printing.code import WIDTH, Language, Operations, Routine, Statement, header, wrapped
+from linkwright.symbolic.printing.sheet import Sheet, ascii_identifier, folded, python_identifier, size, used
 
 _MATH = ("asin", "acos", "atan", "atan2", "sin", "cos", "tan", "sqrt", "exp", "log", "sinh", "cosh", "tanh", "pow")
 # A choice is an expression: what is not chosen is not computed, and cannot divide by zero.
@@ -290,3 +293,32 @@ class _Pieces:
 def _c_assignment(statement: Statement) -> list[str]:
     terms = [*statement.terms[:-1], f"{statement.terms[-1]};"]
     return wrapped(terms, f"    const double {statement.name} = ", "        ", WIDTH)
+
+
+# -- cost ------------------------------------------------------------------------------------------------------------
+#: The columns of `costs`.
+COSTS = ("terms", "additions", "multiplications", "divisions", "functions")
+
+
+def costs(sheet: Sheet) -> tuple[list[tuple[Block, tuple[int, ...]]], tuple[int, ...]]:
+    """Of each block its terms, additions, multiplications, divisions and functions; and of all blocks together."""
+    each = [(block, (size(block), *astuple(operations(block)))) for block in sheet.blocks]
+    together = tuple(map(sum, zip(*(numbers for _, numbers in each), strict=True)))
+    return each, together or (0,) * len(COSTS)
+
+
+def operations(what: Sheet | Block) -> Operations:
+    """The operations of the printed code of a block, or of all blocks of a sheet together.
+
+    A cosine, a sine, a power and a bracket that recur within a block are computed once; x² is one multiplication.
+    """
+    if isinstance(what, Sheet):
+        return sum((operations(block) for block in what.blocks), Operations())
+    return Routine(Sheet("", "", (what,), ()), what, _Counted()).operations
+
+
+class _Counted(Python):
+    """Holds every number: what counts is that there is one."""
+
+    def value(self, x: Fraction) -> float:
+        return 2.0

@@ -12,7 +12,7 @@ from importlib.resources import files
 from linkwright.base.arguments import counted
 from linkwright.symbolic.formulas.formula import Block, Sum
 from linkwright.symbolic.printing.code import Operations, wrapped
-from linkwright.symbolic.printing.count import COSTS, costs
+from linkwright.symbolic.printing.code_printers import COSTS, costs
 from linkwright.symbolic.printing.formula_writer import Plain
 from linkwright.symbolic.printing.latex import Latex, aligned
 from linkwright.symbolic.printing.mathml import MathML, equation_line, math

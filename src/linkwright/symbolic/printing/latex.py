@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Sum, Trig
-from linkwright.symbolic.printing.count import costs
+from linkwright.symbolic.printing.code_printers import costs
 from linkwright.symbolic.printing.formula_writer import Drawing, decimal
 from linkwright.symbolic.printing.sheet import Sheet, Split, different, each_once, folded, greek_name, places
 

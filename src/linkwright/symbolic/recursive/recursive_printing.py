@@ -14,8 +14,16 @@ from linkwright.kernels.c.spelling import function_name
 from linkwright.symbolic.formulas.exact import times
 from linkwright.symbolic.formulas.formula import Applied, Block, Sum, Symbol, Term, number, raised, tidied
 from linkwright.symbolic.printing.code import WIDTH, Language, wrapped
-from linkwright.symbolic.printing.code_printers import C, Python, c_comment, float_text, listed, one_line, returned
-from linkwright.symbolic.printing.count import COSTS
+from linkwright.symbolic.printing.code_printers import (
+    COSTS,
+    C,
+    Python,
+    c_comment,
+    float_text,
+    listed,
+    one_line,
+    returned,
+)
 from linkwright.symbolic.printing.equation_page import (
     html_costs,
     html_entry,
