@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import astuple
 from fractions import Fraction
 from math import prod
@@ -187,12 +187,11 @@ _SUM, _PRODUCT, _POWER, _ATOM = 1, 2, 3, 4
 
 def python(form: Recursive, name: str | None = None) -> str:
     """A module with one function; its arguments are sequences of floats, its results lists."""
-    language = _Floats()
-    function, names, arrays = _names(form, name, language)
-    write = _Writer(names, language)
+    write = _Writer(form, name, _Floats())
+    names, arrays = write.names, write.arrays
     valued = next((i for i in form.inputs if i.values), None)
     arguments = ", ".join(f"{arrays[i.name]}=PARAMETERS" if i is valued else arrays[i.name] for i in form.inputs)
-    body = [f"def {function}({arguments}):", f'    """{one_line(form.meaning)}."""']
+    body = [f"def {write.function}({arguments}):", f'    """{one_line(form.meaning)}."""']
     for i in form.inputs:
         if not i.single:
             items = [names[s.name] for s in i.symbols]
@@ -203,23 +202,22 @@ def python(form: Recursive, name: str | None = None) -> str:
     if valued is not None:
         end = ",)" if len(valued.values) == 1 else ")"
         lines += ["", *listed("PARAMETERS = (", [float_text(x) for x in valued.values], ")", end)]
-    for helper in language.brought:
+    for helper in write.language.brought:
         lines += ["", "", helper]
     return "\n".join([*lines, "", "", *body]) + "\n"
 
 
 def c(form: Recursive, name: str | None = None) -> str:
     """A C99 file with one function; arrays in, an array out (a matrix by rows), nothing kept."""
-    language = C()
-    function, names, arrays = _names(form, name, language)
-    write = _Writer(names, language)
-    out = language.identifier(f"{form.letter}_out", {*language.reserved, *names.values(), *arrays.values(), function})
+    write = _Writer(form, name, C())
+    names, arrays = write.names, write.arrays
+    target = write.language.identifier(f"{form.letter}_out", write.taken)
     parts = [
         f"double {arrays[i.name]}" if i.single else f"const double {arrays[i.name]}[{max(1, len(i.symbols))}]"
         for i in form.inputs
     ]
-    parts = [*(f"{part}," for part in parts), f"double {out}[{max(1, prod(form.shape))}])"]
-    prototype = wrapped(parts, f"void {function}(", "    ", WIDTH)
+    parts = [*(f"{part}," for part in parts), f"double {target}[{max(1, prod(form.shape))}])"]
+    prototype = wrapped(parts, f"void {write.function}(", "    ", WIDTH)
     body = [*prototype[:-1], prototype[-1] + ";", "", *prototype, "{"]
     needed = {s.name for s in (*form.steps.needed, *form.steps.results) if isinstance(s, Symbol)}
     for i in form.inputs:
@@ -229,10 +227,10 @@ def c(form: Recursive, name: str | None = None) -> str:
         elif not i.single:
             body += [f"    const double {names[s.name]} = {arrays[i.name]}[{k}];" for k, s in taken]
     body += _statements(form, write, "    /* {} */", "    const double {} = {};")
-    body += [f"    {out}[{k}] = {write(x)};" for k, x in enumerate(form.steps.results)]
+    body += [f"    {target}[{k}] = {write(x)};" for k, x in enumerate(form.steps.results)]
     header = [f" * {c_comment(line)}".rstrip() for line in _header(form, names)]
     lines = ["/*", *header, " */", "#include <math.h>", ""]
-    for helper in language.brought:
+    for helper in write.language.brought:
         lines += [helper, ""]
     return "\n".join([*lines, *body, "}", ""])
 
@@ -246,10 +244,25 @@ class _Floats(Python):
 
 
 class _Writer:
-    """Writes the formulas of steps in a language, with these names of the symbols."""
+    """Writes the formulas of a form's steps in a language, with names that the language takes."""
 
-    def __init__(self, names: Mapping[str, str], language: Language) -> None:
-        self.names, self.language = names, language
+    def __init__(self, form: Recursive, function: str | None, language: Language) -> None:
+        self.language = language
+        self.function = language.identifier(function_name(function or form.quantity), language.reserved)
+        self.taken = {self.function, *language.reserved}
+        self.names: dict[str, str] = {}  # of the symbols
+        symbols = [s for i in form.inputs for s in i.symbols] + [step.symbol for step in form.steps]
+        # Names that are good as they are come first: what has to change makes way for them.
+        for good in (True, False):
+            for s in symbols:
+                if s.name not in self.names and (language.identifier(s.name, language.reserved) == s.name) is good:
+                    self.names[s.name] = language.identifier(s.name, self.taken)
+                    self.taken.add(self.names[s.name])
+        self.arrays: dict[str, str] = {}  # of the inputs
+        for i in form.inputs:
+            name = self.names[i.symbols[0].name] if i.single else language.identifier(i.name, self.taken)
+            self.arrays[i.name] = name
+            self.taken.add(name)
 
     def __call__(self, node: Node, least: int = _SUM) -> str:
         """A formula as text; in brackets where it binds less than `least`."""
@@ -294,25 +307,6 @@ def _statements(form: Recursive, write: _Writer, remark: str, assignment: str) -
             lines.append(remark.format(title))
         lines += [assignment.format(write(s.symbol), write(s.formula)) for s in steps]
     return lines
-
-
-def _names(form: Recursive, function: str | None, language: Language) -> tuple[str, dict[str, str], dict[str, str]]:
-    """The function's name; every symbol's and every array's, such that the language takes them."""
-    called = language.identifier(function_name(function or form.quantity), language.reserved)
-    used = {called, *language.reserved}
-    names: dict[str, str] = {}
-    symbols = [s for i in form.inputs for s in i.symbols] + [step.symbol for step in form.steps]
-    # Names that are good as they are come first: what has to change makes way for them.
-    for good in (True, False):
-        for s in symbols:
-            if s.name not in names and (language.identifier(s.name, language.reserved) == s.name) is good:
-                names[s.name] = language.identifier(s.name, used)
-                used.add(names[s.name])
-    arrays: dict[str, str] = {}
-    for i in form.inputs:
-        arrays[i.name] = names[i.symbols[0].name] if i.single else language.identifier(i.name, used)
-        used.add(arrays[i.name])
-    return called, names, arrays
 
 
 def _header(form: Recursive, names: dict[str, str]) -> list[str]:
