@@ -27,7 +27,7 @@ def test_a_long_step_has_the_code_of_the_dynamics_once():
     step = fixed_step(parts, tableau_of("rk4"))
     longest = max(len(block.rows()) for block in step.blocks)
     assert len(step.statements) > 1
-    assert longest < 2 * sum(parts.dynamics.count().values())
+    assert longest < 2 * sum(parts.dynamics().count().values())
 
 
 @pytest.mark.parametrize("make", [fixed_step, attempt])

@@ -12,6 +12,7 @@ from moving_models import SWUNG, double_pendulum, end_state, four_bar, out_of_re
 import linkwright as lw
 from linkwright.errors import LinkwrightError, ShapeError
 from linkwright.simulation.step_programs import Kernels
+from linkwright.simulation.steps import slope
 from run_settings import settings
 
 METHODS = [{}, {"method": "dop853"}, {"method": "rk4", "dt": 1e-3}, {"method": "semi-implicit-euler", "dt": 1e-3}]
@@ -178,8 +179,8 @@ def test_a_law_that_reads_a_table_or_asks_a_mechanism_is_still_recorded():
 def test_laws_that_were_compiled_are_kept_as_long_as_there_is_room():
     mech = double_pendulum()
     laws = [lw.record(lambda t, q, v, k=k: -0.01 * k * v, (), 2, 2) for k in range(16)]
-    slopes = [Kernels(mech, program).slope() for program in laws]
-    assert all(Kernels(mech, program).slope() is slope for program, slope in zip(laws, slopes, strict=True))
+    slopes = [Kernels(mech, program).of(slope) for program in laws]
+    assert all(Kernels(mech, program).of(slope) is kernel for program, kernel in zip(laws, slopes, strict=True))
 
 
 def test_a_law_of_the_wrong_shape_is_told_before_anything_runs():

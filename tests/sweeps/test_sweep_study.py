@@ -85,8 +85,8 @@ def test_functions_of_a_solution_are_outputs_too() -> None:
 
 def test_a_dependent_parameter_can_be_swept() -> None:
     task = make_task(MODELS / "crank_in_space.mks", ["reach"], ["block.x"])
-    assert "reach" not in task.mechanism().parameters  # it depends on others, until it is given a value
-    assert task.mechanism([0.19]).parameters["reach"] == 0.19
+    assert "reach" not in task.reader.mechanism().parameters  # it depends on others, until it is given a value
+    assert task.reader.mechanism([0.19]).parameters["reach"] == 0.19
     assert Task.of(json.loads(json.dumps(task.plain()))).digest == task.digest
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from os import PathLike
 from typing import Any, get_args
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.analysis import force_series as acting
-from linkwright.base.arguments import real_array
+from linkwright.base.arguments import check_names, real_array
 from linkwright.base.arrays import Floats
 from linkwright.constraints.kinematic_motion import times_of
 from linkwright.constraints.kinematics import Kinematics, Motion
@@ -19,14 +19,14 @@ from linkwright.constraints.model_notes import remarks
 from linkwright.constraints.newton import EXACT
 from linkwright.dynamics.closed.initial_state import at_initial_state
 from linkwright.dynamics.equilibrium import NoEquilibrium
-from linkwright.errors import AssemblyError, LinkwrightError, ModelError, NameNotFound
+from linkwright.errors import AssemblyError, LinkwrightError, ModelError
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.model.description import Description
 from linkwright.model.elements import JointForce
 from linkwright.model.expression import Name
 from linkwright.model.model_checks import listed
 from linkwright.model.quantities import recognised
-from linkwright.model.system import AnalysisKind, System, idle_settings
+from linkwright.model.system import FREEDOMS, AnalysisKind, System, idle_settings
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.python_laws import Law, LawFailed
@@ -35,6 +35,26 @@ from linkwright.simulation.simulate import simulate
 
 #: Called as a run goes on, with how far it is and how far it goes: time points, or seconds.
 Progress = Callable[[Any, Any], None]
+
+
+KINDS: tuple[str, ...] = get_args(AnalysisKind)
+
+
+#: Settings by the kinds of analysis that take them; all others are of simulations.
+_PRESCRIBED = ("kinematic", "inverse dynamic")
+
+
+_TAKEN_BY = dict.fromkeys(("freedom", "newton_tolerance", "constraint_tolerance"), _PRESCRIBED)
+
+
+def check_kind(d: Description, kind: str, settings: Iterable[str]) -> None:
+    """Refuse a kind of analysis that there is not, and settings (by name) that it does not take."""
+    check_names("analysis", [kind], KINDS)
+    for name in settings:
+        kinds = _TAKEN_BY.get(name, ("dynamic",))
+        if kind not in kinds:
+            text = f"{kind} analysis takes no {name!r}; it is a setting of {kinds[0]} analysis"
+            raise ModelError(text, element=d.name)
 
 
 def analyse(
@@ -91,26 +111,18 @@ def analyse(
     d = mech.description
     system: System = d.system or System()
     kind = analysis or system.analysis
-    if kind not in get_args(AnalysisKind):
-        raise NameNotFound("analysis", str(kind), list(get_args(AnalysisKind)))
+    newton = {"newton_tolerance": newton_tolerance, "constraint_tolerance": constraint_tolerance}
+    asked = {key: value for key, value in {"freedom": freedom, **newton}.items() if value is not None}
+    check_kind(d, kind, [*asked, *simulation])
     if times is None and d.system is None:
         raise ModelError(f"{d.name!r} says no times; give times=..., or a SYSTEM in the model", element=d.name)
     points = times_of(system.start, system.end, system.interval) if times is None else real_array("times", times)
     choice: Any = freedom or system.freedom
-    if choice not in ("minimum-norm", "pivoting"):
-        raise NameNotFound("way with freedom", str(choice), ["minimum-norm", "pivoting"])
-    newton = {"newton_tolerance": newton_tolerance, "constraint_tolerance": constraint_tolerance}
-    asked = {key: value for key, value in {"freedom": freedom, **newton}.items() if value is not None}
-    if asked and kind in ("dynamic", "static"):
-        text = f"{kind} analysis takes no {next(iter(asked))!r}; it is a setting of kinematic analysis"
-        raise ModelError(text, element=d.name)
+    check_names("way with freedom", [choice], FREEDOMS)
     system = replace(system, **_tolerances({key: value for key, value in asked.items() if key in newton}))
     notes = [*idle_settings(system, kind, choice), *remarks(d, kind, np.atleast_1d(points), mech.tree)]
     if kind == "dynamic":
         return _with_notes(_dynamic(mech, system, points, simulation, progress), notes)
-    if simulation:
-        text = f"{kind} analysis takes no {next(iter(simulation))!r}; it is a setting of dynamic analysis"
-        raise ModelError(text, element=d.name)
     if kind == "static":
         return _with_notes(_static(mech, points, progress), notes)
     if kind == "inverse dynamic":

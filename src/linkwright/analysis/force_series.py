@@ -15,10 +15,11 @@ from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.joint_reactions import exerted
 from linkwright.errors import LinkwrightError
-from linkwright.model.elements import JointForce, PointForce
+from linkwright.model.elements import JointForce
 from linkwright.model.quantities import turns
 from linkwright.model.topology import reacting_bodies
 from linkwright.results.status import Series
+from linkwright.simulation.termination import force_values
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:
@@ -84,15 +85,11 @@ def _gears(mech: Mechanism, solution: Solution, tau: Floats) -> dict[tuple[str, 
 def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
     """The values of force laws."""
     d = mech.description
-    scalar = [e for e in d.elements if isinstance(e, JointForce | PointForce)]
-    if not scalar:
-        return {}
-    values = mech.kernels.evaluate(Request("force_values"), solution.q, solution.v, t=solution.time)
     series = {}
-    for k, e in enumerate(scalar):
+    for e, values in force_values(mech, solution.q, solution.v, solution.time):
         angular = isinstance(e, JointForce) and turns(d.kind_of(d.joint_names.position("joint", e.joint)).name, e.index)
         word, unit = ("torque", "N m") if angular else ("force", "N")
-        series[f"{e.name}.{word}"] = Series(values[:, k], unit)
+        series[f"{e.name}.{word}"] = Series(values, unit)
     return series
 
 

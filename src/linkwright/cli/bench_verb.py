@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from linkwright.base.arguments import check_names
 from linkwright.cli.screen import console
-from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.errors import LinkwrightError
 
 HOME = Path(__file__).resolve().parents[3]
 
@@ -25,9 +26,7 @@ def bench(
             "the benchmarks are not installed with the package; they are in the folder benchmarks/ of a checkout, "
             "where `make bench` runs them"
         )
-    for name in names or ():
-        if name not in scripts:
-            raise NameNotFound("benchmark", name, list(scripts))
+    check_names("benchmark", names or (), scripts)
     failed = []
     for name in names or scripts:
         console().print(f"benchmarks/{name}.py", style="bold")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from linkwright.base.arguments import counted
+from linkwright.base.arguments import counted, first_few
 from linkwright.cli.run_verb import table
 from linkwright.cli.screen import (
     Arguments,
@@ -26,6 +26,7 @@ from linkwright.cli.screen import (
     print_warning,
 )
 from linkwright.errors import on_one_line
+from linkwright.simulation.termination import joint_of_rate
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
@@ -137,22 +138,21 @@ def force_lines(mechanism: Mechanism) -> list[str]:
     from linkwright.model.quantities import spoken
 
     d, lines = mechanism.description, []
-    said = []
+    forces = []
     for e in d.elements:
         if isinstance(e, JointForce):
-            said.append(f"{e.name} on {e.joint}")
+            forces.append(f"{e.name} on {e.joint}")
         elif isinstance(e, AppliedWrench):
-            said.append(f"{e.name} at {e.frame}" + (f" against {e.reaction}" if e.reaction else ""))
+            forces.append(f"{e.name} at {e.frame}" + (f" against {e.reaction}" if e.reaction else ""))
         else:
-            said.append(f"{e.name} between {e.first} and {e.second}")
-    if said:
-        more = f" and {len(said) - 20} more" if len(said) > 20 else ""
-        lines.append(f"forces: {', '.join(said[:20])}{more}")
+            forces.append(f"{e.name} between {e.first} and {e.second}")
+    if forces:
+        lines.append(f"forces: {first_few(forces, 20)}")
     if d.initial:
         values = (f"{spoken(d, x.quantity)} = {float(numeric_values(x.value, d.parameters)):.6g}" for x in d.initial)
         lines.append(f"motion begins with {', '.join(values)} (m, rad, s)")
     kind = d.system.analysis if d.system is not None else "kinematic"
-    if kind != "kinematic" or said or d.initial:
+    if kind != "kinematic" or forces or d.initial:
         bare = [name for name, mass in zip(d.body_names, d.mass, strict=True) if mass == 0.0]
         if bare:
             lines.append(f"without a mass, which dynamics may ask for: {listed(bare)}")
@@ -172,8 +172,7 @@ def oddities(mechanism: Mechanism) -> list[str]:
     values, vectors = np.linalg.eigh(mechanism.mass_matrix(mechanism.neutral()))
     if values[0] > _SMALL * values[-1]:
         return []
-    heavy = int(np.argmax(np.abs(vectors[:, 0])))
-    name = next(j.name for j in mechanism.joints if j.v_slice.start <= heavy < j.v_slice.stop)
+    name = joint_of_rate(mechanism, int(np.argmax(np.abs(vectors[:, 0]))))
     return [
         f"the mass matrix is singular at the neutral position: what joint {name!r} moves has no inertia, so that "
         "forward dynamics is not finite; give its bodies a mass, or lock it"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -227,22 +229,10 @@ def demo(
         return
     if what != "mechanism":
         raise NameNotFound("demonstration", what, ["mechanism", "robot"])
-    code = perform(load(SAMPLE).mechanism, "slider_crank", output, plot=_can_plot())
+    code = perform(load(SAMPLE).mechanism, "slider_crank", output, plot=find_spec("matplotlib") is not None)
     if code:
         raise typer.Exit(code)
     page = (output / "slider_crank.html").resolve()
+    opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
     console().print()
-    console().print(f"look at it: {_opener()} {page}", soft_wrap=True, style="bold")
-
-
-def _can_plot() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("matplotlib") is not None
-
-
-def _opener() -> str:
-    """The command that opens a page here."""
-    import sys
-
-    return {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
+    console().print(f"look at it: {opener} {page}", soft_wrap=True, style="bold")

@@ -13,7 +13,6 @@ from linkwright.cli.screen import (
     Base,
     Folders,
     Followers,
-    Loaded,
     Trust,
     console,
     file_options,
@@ -71,7 +70,8 @@ def export(
     loaded = load(model, base=base, mimic=mimic, **file_options(folder, trust, argument))
     if function in ("pose", "jacobian", "twist"):
         if not frame:
-            raise LinkwrightError(f"{function} is about a frame; name it with --frame, such as one of {_some(loaded)}")
+            names = ", ".join(loaded.mechanism.frames[:4])
+            raise LinkwrightError(f"{function} is about a frame; name it with --frame, such as one of {names}")
         reference = reference or ("" if function == "pose" else "body")
     options: dict[str, Any] = {"method": method, "frame": frame, "reference": reference, "wrenches": wrenches}
     options |= {"free": tuple(free or ()), "dt": dt, "name": name}
@@ -87,7 +87,3 @@ def export(
     screen.print(f"{output}: {exported.subject.program!r}"[:-1].replace(": <Program ", ": ", 1), soft_wrap=True)
     if output.is_dir():
         screen.print(f"  {', '.join(sorted(exported.files))}; tested to {exported.tolerance:.2g}", soft_wrap=True)
-
-
-def _some(loaded: Loaded) -> str:
-    return ", ".join(loaded.mechanism.frames[:4])

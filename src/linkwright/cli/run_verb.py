@@ -14,6 +14,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from linkwright.base.arguments import check_names
 from linkwright.cli.screen import (
     Bar,
     Settings,
@@ -26,13 +27,13 @@ from linkwright.cli.screen import (
     printed_warnings,
 )
 from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
-from linkwright.model.system import FIXED_STEP_METHODS, SIMULATION_METHODS, AnalysisKind, System
+from linkwright.model.system import FIXED_STEP_METHODS, FREEDOMS, SIMULATION_METHODS, AnalysisKind, System
+from linkwright.results.status import Series
 
 if TYPE_CHECKING:
     from linkwright.model.description import Description
     from linkwright.results.solution import Solution
 
-WAYS = ("minimum-norm", "pivoting")
 ModelFile = Annotated[Path, typer.Argument(help="A model file: .mks.", show_default=False)]
 
 
@@ -190,25 +191,23 @@ def extremes(solution: Solution) -> Table:
 
 def largest(solution: Solution) -> Table:
     """The least and the greatest of every series of forces (the first of many), and its last value."""
-    rows: list[tuple[Any, ...]] = [("force", "from … to", "at the end")]
-    joints: dict[str, list[Any]] = {}
-    units = {x.unit: 0.0 for x in solution.series.values()}
-    for series in solution.series.values():
-        units[series.unit] = max(units[series.unit], _size(series.values))
+    plain: dict[str, Series] = {}
+    joints: dict[str, list[Series]] = {}
+    sizes = {x.unit: 0.0 for x in solution.series.values()}
     for name, series in solution.series.items():
+        sizes[series.unit] = max(sizes[series.unit], _size(series.values))
         stem, _, part = name.rpartition(".")
         if part in ("fx", "fy", "fz", "mx", "my", "mz"):
-            joints.setdefault(f"{stem}.{part[0]}", []).append(series)
-            continue
-        x, unit = series.values, series.unit
-        low, high, last = (_tidy(value, units[unit]) for value in (x.min(), x.max(), x[-1]))
-        rows.append((name, f"{low} … {high} {unit}", f"{last} {unit}"))
+            joints.setdefault(f"{stem} {'|force|' if part[0] == 'f' else '|moment|'}", []).append(series)
+        else:
+            plain[name] = series
     for name, parts in joints.items():
-        size = np.linalg.norm([part.values for part in parts], axis=0)
-        word = "|force|" if name.endswith(".f") else "|moment|"
-        unit = parts[0].unit
-        low, high, last = (_tidy(value, units[unit]) for value in (size.min(), size.max(), size[-1]))
-        rows.append((f"{name[:-2]} {word}", f"{low} … {high} {unit}", f"{last} {unit}"))
+        plain[name] = Series(np.linalg.norm([part.values for part in parts], axis=0), parts[0].unit)
+    rows: list[tuple[Any, ...]] = [("force", "from … to", "at the end")]
+    for name, series in plain.items():
+        x, unit = series.values, series.unit
+        low, high, last = (_tidy(number, sizes[unit]) for number in (x.min(), x.max(), x[-1]))
+        rows.append((name, f"{low} … {high} {unit}", f"{last} {unit}"))
     if len(rows) > 31:
         rows = [*rows[:31], (f"… {len(rows) - 31} more", "", "")]
     return grid(*rows)
@@ -288,8 +287,8 @@ def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool
 
 def _checked(times: str | None, freedom: str | None, output: Path) -> Any:
     """The times asked for; what is wrong with the options is an error before anything is read, printed or computed."""
-    if freedom is not None and freedom not in WAYS:
-        raise NameNotFound("way with freedom", freedom, list(WAYS))
+    if freedom is not None:
+        check_names("way with freedom", [freedom], FREEDOMS)
     if output.exists() and not output.is_dir():
         raise LinkwrightError(f"{output}: is a file; name a folder with --output")
     above = next(x for x in (output.absolute(), *output.absolute().parents) if x.exists())
@@ -316,9 +315,8 @@ def _check_settings(settings: Mapping[str, Any], kind: str, system: System) -> N
     if settings and kind != "dynamic":
         option = {"dt": "--step"}.get(next(iter(settings)), f"--{next(iter(settings))}")
         raise LinkwrightError(f"{option} is for simulations, and this is {kind} analysis; add --analysis dynamic")
-    if settings.get("method", SIMULATION_METHODS[0]) not in SIMULATION_METHODS:
-        raise NameNotFound("method", settings["method"], list(SIMULATION_METHODS))
     method = settings.get("method", system.method)
+    check_names("method", [method], SIMULATION_METHODS)
     stepless = "dt" not in settings and (system.dt is None or method != system.method)
     if method in FIXED_STEP_METHODS and stepless:
         raise LinkwrightError(f"--method {method} takes steps of one length; add --step 0.001, say")

@@ -217,13 +217,16 @@ class Bar:
     """A bar on a terminal, while something long runs; it leaves nothing behind."""
 
     def __init__(self, screen: Console, word: str = "assembling") -> None:
-        self._bar: Any = None
         self._shown = 0.0
-        if screen.is_terminal:
-            from rich.progress import Progress
+        self._bar: Any = self.progress(screen, word) if screen.is_terminal else None
 
-            self._bar = Progress(console=screen, transient=True)
-            self._task = self._bar.add_task(word, total=None)
+    def progress(self, screen: Console, word: str) -> Any:
+        """What is shown, with one task."""
+        from rich.progress import Progress  # weight: rich.progress
+
+        bar = Progress(console=screen, transient=True)
+        self._task = bar.add_task(word, total=None)
+        return bar
 
     def __enter__(self) -> Bar:
         if self._bar is not None:

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from linkwright.base.arguments import check_names
 from linkwright.cli.screen import Bar, console, print_warning
-from linkwright.errors import LinkwrightWarning, NameNotFound
+from linkwright.errors import LinkwrightWarning
 
 STUDIES = ("parallel-manipulator",)
 
@@ -31,8 +32,7 @@ def study(
 
     The exit code is 3 where something that the paper shows was not met.
     """
-    if name not in STUDIES:
-        raise NameNotFound("study", name, list(STUDIES))
+    check_names("study", [name], STUDIES)
     from linkwright.studies.manipulator.manipulator_study import run_study
     from linkwright.studies.manipulator.report import check_folder, summary, write_report
 

@@ -13,9 +13,10 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from linkwright.base.arguments import check_names
 from linkwright.cli.run_verb import ModelFile, analysis_kind, as_options, time_points
-from linkwright.cli.screen import Interrupted, console, grid, load, print_warning, printed_warnings
-from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
+from linkwright.cli.screen import Bar, Interrupted, console, grid, load, print_warning, printed_warnings
+from linkwright.errors import LinkwrightError, on_one_line
 
 if TYPE_CHECKING:
     from linkwright.sweeps.study import Study
@@ -96,7 +97,7 @@ def sweep(
     screen.print(plan_text(plan), soft_wrap=True)
     started = perf_counter()
     done = [0, len(plan)]
-    with warnings.catch_warnings(), _Bar(screen, done) as bar:
+    with warnings.catch_warnings(), _CaseBar(screen, done) as bar:
         warnings.showwarning = lambda message, *_, **__: print_warning(as_options(str(message)))
         try:
             study = lw.sweep(
@@ -166,41 +167,37 @@ def _write(study: Study, folder: Path, screen: Console, *, plot: bool, csv: bool
         screen.print(f"{page}: the animation of case {number}; open it in any browser", soft_wrap=True)
 
 
-class _Bar:
+class _CaseBar(Bar):
     """A bar with rate and time left on a terminal; it leaves nothing behind."""
 
     def __init__(self, screen: Console, done: list[int]) -> None:
-        self._bar: Any = None
-        self._done = done
-        self._first: int | None = None
-        self._marks = 0
-        if screen.is_terminal:
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        super().__init__(screen, "cases")
+        self._done, self._first, self._marks, self._started = done, -1, 0, perf_counter()
 
-            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-            self._bar = Progress("cases", *columns, console=screen, transient=True, speed_estimate_period=120.0)
-            self._task = self._bar.add_task("cases", total=None, rate="")
-        self._started = perf_counter()
+    def progress(self, screen: Console, word: str) -> Any:
+        from rich.progress import (  # weight: rich
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
-    def __enter__(self) -> _Bar:
-        if self._bar is not None:
-            self._bar.start()
-        return self
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+        bar = Progress(word, *columns, console=screen, transient=True, speed_estimate_period=120.0)
+        self._task = bar.add_task(word, total=None, rate="")
+        return bar
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, done: float, total: float) -> None:
         """So many cases of so many."""
-        self._done[:] = [done, total]
-        if self._first is None or (self._marks < 2 and done > self._first):
+        self._done[:] = [int(done), int(total)]
+        if self._marks < 2 and done > self._first:
             # From the first chunk on: before, workers start and programs are compiled.
-            self._first, self._started, self._marks = done, perf_counter(), self._marks + 1
+            self._first, self._started, self._marks = int(done), perf_counter(), self._marks + 1
         if self._bar is not None:
             rate = (done - self._first) / max(perf_counter() - self._started, 1e-9)
             shown = f"{rate:,.0f} a second" if done > self._first else ""
             self._bar.update(self._task, total=total, completed=done, rate=shown)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
 
 def _check(best: str | None, largest: bool, outputs: list[str] | None, animate: list[int] | None, cases: int) -> None:
@@ -211,8 +208,7 @@ def _check(best: str | None, largest: bool, outputs: list[str] | None, animate: 
         raise LinkwrightError("--largest turns the order of --best round; name the output by --best")
     if best is not None:
         known = list(named(outputs)) if outputs else []
-        if best not in known:
-            raise NameNotFound("output", best, known)
+        check_names("output", [best], known)
     for number in animate or ():
         if not 0 <= number < cases:
             raise LinkwrightError(f"--animate {number}: the cases of this study are 0 … {cases - 1}")

@@ -17,10 +17,10 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.design.initial_slopes import InitialState
 from linkwright.design.recorded_functions import DesignRequest, Evaluator, Undefined, second_derivatives
-from linkwright.errors import AssemblyError, ModelError, NameNotFound
+from linkwright.errors import AssemblyError, ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.outputs.derivatives import Rows, Series
-from linkwright.simulation.integrators import METHODS, STIFF, tableau_of
+from linkwright.simulation.integrators import tableau_of
 from linkwright.simulation.step_parts import Composer, Parts
 from linkwright.simulation.step_programs import held_steps
 from linkwright.simulation.steps import ending, fixed_step
@@ -44,18 +44,15 @@ class StraightParts(Parts):
         for k in range(ROUNDS):
             there = q_out if k == ROUNDS - 1 else b.spare(f"q_round{k}", self.nq)
             dv, phi = b.spare(f"dq{k}", self.nv), b.spare(f"phi{k}", program.outputs[1].size)
-            inputs = {"q": q, "t": t, **self.parameters(b)}
-            b.run(program, [inputs[port.name] for port in program.inputs], [dv, phi])
-            b.run(self.integrate, [q, dv], [there])
+            self._run(b, program, [dv, phi], q=q, t=t)
+            b.run(self.integrate(), [q, dv], [there])
             if k == ROUNDS - 1:
-                b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.factory.constraint_units, [], [size])
+                b.total_weighted(
+                    lambda x, unit: (x / unit) @ (x / unit), [phi], self.factory.constraint_units, [], [size]
+                )
             q = there
         b.call(lambda s: s * 0.0 + float(ROUNDS), [size], [count])
         return size, count
-
-
-def _squares(x: Any) -> Any:
-    return x @ x
 
 
 #: Of an output's size, how much half the step may change it, where the step is chosen here.
@@ -77,12 +74,11 @@ class Dynamic(Evaluator):
         method: str = "rk4",
         dt: float | None = None,
     ) -> None:
-        if method not in METHODS or method == STIFF:
-            raise NameNotFound("method with fixed steps", str(method), [m for m in METHODS if m != STIFF])
+        self.tableau = tableau_of(method, "method with fixed steps")
         if len(times) < 2:
             raise ModelError("a simulation needs two times or more; give times=... that increase")
         super().__init__(mech, names, series, times)
-        self.method, self.dt = method, None if dt is None else positive_number("dt", dt)
+        self.dt = None if dt is None else positive_number("dt", dt)
         self.parts = StraightParts(mech.programs, free=self.names)
         self.initial_state = InitialState(self, float(times[0]))
 
@@ -163,12 +159,12 @@ class Dynamic(Evaluator):
         """A program, or with its derivatives in given directions."""
         if order:
             return self._program(name, order - 1).forward
-        parts, tableau = self.parts, tableau_of(self.method)
+        parts, tableau = self.parts, self.tableau
 
         def steps() -> Program:
             return ending(parts) if name == "initial acceleration" else held_steps(parts, tableau)
 
-        return self.mech.kernels.further(DesignRequest(name, self.names, method=self.method), steps)
+        return self.mech.kernels.further(DesignRequest(name, self.names, method=self.tableau.name), steps)
 
     # -- in reverse -------------------------------------------------------------------------------------------
     def pulled(self, values: Floats, seeded: Callable[[Rows], tuple[Floats, Floats]]) -> tuple[Rows, Floats]:
@@ -226,13 +222,13 @@ class Dynamic(Evaluator):
 
     def _straight(self, name: str) -> Kernel:
         """A step, or the initial acceleration, as one block."""
-        parts, tableau = self.parts, tableau_of(self.method)
+        parts, tableau = self.parts, self.tableau
 
         def block() -> Program:
             program = ending(parts) if name == "initial acceleration" else fixed_step(parts, tableau)
             return record(lambda *x: program(*x), *(port.shape for port in program.inputs), name=name)
 
-        return self.mech.kernels.further(DesignRequest(f"straight {name}", self.names, method=self.method), block)
+        return self.mech.kernels.further(DesignRequest(f"straight {name}", self.names, method=self.tableau.name), block)
 
     # -- rows -------------------------------------------------------------------------------------------------
     @cached_property

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.arguments import finite_number, takes_settings, whole_number
+from linkwright.base.arguments import check_names, finite_number, takes_settings, whole_number
 from linkwright.base.arrays import Floats
 from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Point, overstepped
 from linkwright.design.problem import Problem
 from linkwright.design.search_space import Optimum, Space, limits_of, space_of
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.mechanism import mechanism_of
 from linkwright.outputs.derivatives import Outputs
 from linkwright.outputs.output_language import AnalysisSettings, Wanted, named
@@ -60,8 +60,8 @@ class Search:
     progress: Callable[[int, float], None] | None = None
 
     def __post_init__(self) -> None:
-        if self.solver is not None and self.solver not in SOLVERS:
-            raise NameNotFound("solver", str(self.solver), list(SOLVERS))
+        if self.solver is not None:
+            check_names("solver", [self.solver], SOLVERS)
         whole_number("starts", self.starts, 1)
         whole_number("iterations", self.iterations, 1)
         if not 0.0 < finite_number("tolerance", self.tolerance) < 1.0:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.arguments import check_names
 from linkwright.base.arrays import Floats
 from linkwright.design.recorded_functions import Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
@@ -128,9 +129,7 @@ def _check_parameters(mech: Mechanism, names: Sequence[str], outputs: Outputs) -
     d = mech.description
     if not names:
         raise ModelError(f"no parameter was named; {d.name!r} has {', '.join(list(d.parameters)[:8]) or 'none'}")
-    for name in names:
-        if name not in d.parameters:
-            raise NameNotFound("parameter", str(name), list(d.parameters))
+    check_names("parameter", names, d.parameters)
     used = parameters_used(d) | {x for output in outputs.list for x in output.names}
     for name in names:
         if name not in used:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arguments import check_names
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.design.problem import as_mapping
-from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.outputs.output_language import named
 
 if TYPE_CHECKING:
@@ -66,8 +67,7 @@ def space_of(known: Mapping[str, float], parameters: Any) -> Space:
         raise ModelError(f"no parameter was named to be changed; there are {', '.join(list(known)[:8]) or 'none'}")
     rows = []
     for name, bound in bounds.items():
-        if name not in known:
-            raise NameNotFound("parameter", str(name), list(known))
+        check_names("parameter", [name], known)
         low, start, high = _row(name, bound, known[name])
         if not low < high:
             text = f"the bounds of parameter {name!r} are {low:g} and {high:g}; the first must be less than the second"
@@ -186,10 +186,8 @@ class Optimum:
 
     def plot(self, path: str | PathLike[str] | None = None) -> Any:
         """A figure of the objective and of the parameters over the evaluations."""
-        try:
-            from linkwright.results.figures import ShownFigure, save_figure
-        except ImportError as error:
-            raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
+        from linkwright.results.figures import ShownFigure, save_figure  # weight: matplotlib
+
         good = [(k, x) for k, x in enumerate(self.history) if not x.reason]
         figure = ShownFigure(figsize=(7, 6), layout="constrained", facecolor="white")
         axes = figure.subplots(2, 1, sharex=True)
@@ -201,8 +199,7 @@ class Optimum:
             axes[1].plot(at, scaled, ".-", label=name)
         axes[1].set(xlabel="evaluation", ylabel="change, as a part of the range")
         axes[1].legend()
-        if path is not None:
-            save_figure(figure, path, dpi=120)
+        save_figure(figure, path, dpi=120)
         return figure
 
     def __repr__(self) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.arguments import takes_settings
+from linkwright.base.arguments import check_names, takes_settings
 from linkwright.base.arrays import Floats
 from linkwright.design.problem import Problem
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.mechanism import mechanism_of
 from linkwright.model.model_checks import parameters_used
 from linkwright.outputs.derivatives import Answer, Outputs
@@ -69,8 +69,7 @@ class Sensitivities:
             if len(self.answers) > 1:
                 raise ModelError(f"there are several outputs; name one of {', '.join(self.answers)}")
             return next(iter(self.answers.values()))
-        if output not in self.answers:
-            raise NameNotFound("output", output, list(self.answers))
+        check_names("output", [output], self.answers)
         return self.answers[output]
 
     def report(self) -> str:

@@ -12,10 +12,11 @@ import numpy as np
 
 from linkwright.base.arguments import check_names, positive_number
 from linkwright.dynamics.functions import ARRAYS, FUNCTIONS, FunctionName
-from linkwright.errors import LinkwrightError, ModelError
+from linkwright.errors import LinkwrightError
 from linkwright.kernels.c.spelling import function_name
 from linkwright.model.joint_kinds import KINDS, JointKind
 from linkwright.simulation.integrators import tableau_of
+from linkwright.simulation.run_settings import refuse_immobile
 from linkwright.simulation.step_parts import Composer, Parts
 from linkwright.simulation.steps import Stages
 from linkwright.tape.program import Program
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 def step_program(mech: Mechanism, dt: float, free: Sequence[str] = ()) -> Program:
     """q, v, tau [, t] [, p] → q_next, v_next; closed mechanisms end at the nearest state that their loops allow."""
-    if not mech.nv:
-        raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
+    refuse_immobile(mech)
     check_names("parameter", free, mech.parameters)
     factory = mech.programs
     parts = Parts(factory, free=tuple(free))
@@ -42,10 +42,7 @@ def step_program(mech: Mechanism, dt: float, free: Sequence[str] = ()) -> Progra
         b.call(lambda: np.array(0.0), [], [t])
     b.call(lambda t: t + dt, [t], [t_end])
     seat = parts.seat(b)
-    for source, target in ((q, seat.q), (v, seat.v), (t, seat.t)):
-        b.copy(source, target)
-    parts.accelerate(b, tau)
-    b.copy(seat.a, a)
+    b.copy(parts.begin(b, q, v, t, tau), a)
     stages = Stages(b, parts, tableau_of("rk4"), [q, v, a, t, h], tau)
     stages.all()
     end_q, end_v = (seat.q, seat.v) if parts.plain else (b.spare("q_end", parts.nq), b.spare("v_end", parts.nv))
@@ -53,8 +50,7 @@ def step_program(mech: Mechanism, dt: float, free: Sequence[str] = ()) -> Progra
     stages.advance(stages.tableau.b, end_q, end_v)
     if not parts.plain:
         parts.project(b, end_q, end_v)
-    for source, target in zip((seat.q, seat.v), outputs, strict=True):
-        b.copy(source, target)
+    b.copies((seat.q, seat.v), outputs)
     return b.build(single=False)
 
 

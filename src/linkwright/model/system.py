@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 AnalysisKind = Literal["kinematic", "dynamic", "static", "inverse dynamic"]
 Freedom = Literal["minimum-norm", "pivoting"]
+
+
+FREEDOMS: tuple[str, ...] = get_args(Freedom)
 #: The ways to simulate; the first is the default.
 SIMULATION_METHODS = ("rk45", "dop853", "rk4", "semi-implicit-euler", "radau")
 

@@ -19,7 +19,7 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model.bodies import find, fitting
 from linkwright.model.description import GROUND, Description
-from linkwright.model.expression import Call, Expression, Lookup, Name
+from linkwright.model.expression import Expression, Name, parts
 from linkwright.model.quantities import POSITIONS, VELOCITIES, Quantity, joint_index, joint_words
 
 ACCELERATIONS = ("ax", "ay", "az", "alphax", "alphay", "alphaz")
@@ -189,21 +189,9 @@ class Reduced(Expression):
         return f"{self.kind}({self.inner})"
 
 
-def outer_parts(expression: Expression) -> Iterator[Expression]:
-    """The nodes of an expression outside all reductions, and these reductions, in the order of their appearance."""
-    left = [expression]
-    while left:
-        part = left.pop()
-        yield part
-        if isinstance(part, Call):
-            left.extend(reversed(part.arguments))
-        elif isinstance(part, Lookup):
-            left.append(part.argument)
-
-
 def all_parts(expression: Expression) -> Iterator[Expression]:
     """All nodes of an expression, those inside reductions too."""
-    for part in outer_parts(expression):
+    for part in parts(expression):
         yield part
         if isinstance(part, Reduced):
             yield from all_parts(part.inner)
@@ -211,12 +199,12 @@ def all_parts(expression: Expression) -> Iterator[Expression]:
 
 def reductions(expression: Expression) -> list[Reduced]:
     """The outermost reductions in an expression, each once."""
-    return list(dict.fromkeys(part for part in outer_parts(expression) if isinstance(part, Reduced)))
+    return list(dict.fromkeys(part for part in parts(expression) if isinstance(part, Reduced)))
 
 
 def names_outside(expression: Expression) -> list[Name]:
     """The names of an expression outside all reductions, each once."""
-    return list(dict.fromkeys(part for part in outer_parts(expression) if isinstance(part, Name)))
+    return list(dict.fromkeys(part for part in parts(expression) if isinstance(part, Name)))
 
 
 def weights(kind: str, y: Floats, t: Floats) -> Floats:

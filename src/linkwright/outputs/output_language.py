@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import reduce
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.analysis.analyse import check_kind
 from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
 from linkwright.constraints.kinematic_motion import times_of
@@ -22,7 +23,7 @@ from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model.description import Description
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, as_expression
 from linkwright.model.quantities import titled
-from linkwright.model.system import AnalysisKind, System
+from linkwright.model.system import System
 from linkwright.outputs.measures import (
     DISTANCES,
     REDUCTIONS,
@@ -35,8 +36,6 @@ from linkwright.outputs.measures import (
     quantity,
 )
 from linkwright.outputs.state import State
-
-KINDS: tuple[str, ...] = get_args(AnalysisKind)
 
 
 @dataclass(frozen=True)
@@ -81,25 +80,10 @@ class AnalysisSettings:
         return {name: value for name, value in values.items() if value is not None}
 
 
-#: Settings by the kinds of analysis that take them.
-_TAKEN_BY = {
-    "method": ("dynamic",),
-    "dt": ("dynamic",),
-    "rtol": ("dynamic",),
-    "atol": ("dynamic",),
-    "freedom": ("kinematic", "inverse dynamic"),
-}
-
-
 def kind_of(d: Description, analysis: AnalysisSettings) -> str:
     """The kind of analysis that is asked for; settings must be of this kind."""
     kind = analysis.kind or (d.system or System()).analysis
-    if kind not in KINDS:
-        raise NameNotFound("analysis", str(kind), list(KINDS))
-    for name in analysis.chosen:
-        if kind not in _TAKEN_BY[name]:
-            text = f"{kind} analysis takes no {name!r}; it is a setting of {_TAKEN_BY[name][0]} analysis"
-            raise ModelError(text, element=d.name)
+    check_kind(d, kind, analysis.chosen)
     return kind
 
 

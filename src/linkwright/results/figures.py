@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from linkwright.base.arguments import check_names
 from linkwright.base.files import atomic_file
-from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.errors import LinkwrightError
 from linkwright.results.solution_plots import UNITS, check_figure, style
 from linkwright.results.status import Series
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
+
+try:
+    from matplotlib.figure import Figure
+except ImportError as missing:
+    raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from missing
 
 
 class ShownFigure(Figure):
@@ -29,10 +34,11 @@ class ShownFigure(Figure):
             return file.getvalue()
 
 
-def save_figure(figure: Figure, path: str | os.PathLike[str], dpi: int = 150) -> None:
-    """Write a figure whole or not at all, in the format that the name's ending says."""
-    with atomic_file(path) as file:
-        figure.savefig(file, format=Path(path).suffix[1:].lower() or "png", dpi=dpi)
+def save_figure(figure: Figure, path: str | os.PathLike[str] | None, dpi: int = 150) -> None:
+    """Write a figure whole or not at all, in the format that the name's ending says; without a path nothing."""
+    if path is not None:
+        with atomic_file(path) as file:
+            figure.savefig(file, format=Path(path).suffix[1:].lower() or "png", dpi=dpi)
 
 
 MOST = 8  # curves in one pair of axes, unless more are asked for by name
@@ -65,8 +71,7 @@ def plot_series(
         ax.grid(color="#dddddd", linewidth=0.6)
         ax.legend(fontsize=8, loc="best", title=f"{left} more are not drawn" if left > 0 else None)
     grid[-1, 0].set_xlabel("time (s)")
-    if path is not None:
-        save_figure(figure, path)
+    save_figure(figure, path)
     return figure
 
 
@@ -77,9 +82,7 @@ def _chosen(solution: Solution, names: str | Sequence[str] | None) -> dict[str, 
         raise LinkwrightError(text)
     if names is not None:
         asked = [names] if isinstance(names, str) else list(names)
-        for name in asked:
-            if name not in series:
-                raise NameNotFound("series", name, list(series))
+        check_names("series", asked, series)
         return {name: series[name] for name in asked}
     parts = {stem: [series.get(f"{stem}.f{x}") for x in "xyz"] for stem in (n.rpartition(".")[0] for n in series)}
     components = {f"{stem}.{kind}{x}" for stem in parts for kind in "fm" for x in "xyz"}

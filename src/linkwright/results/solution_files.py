@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import hashlib
 import io
 import json
 import math
@@ -16,6 +17,7 @@ import os
 import stat
 import struct
 import zipfile
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from warnings import warn
@@ -96,6 +98,22 @@ def plain_array(archive: zipfile.ZipFile, name: str, size: int) -> NDArray[Any] 
     if info.compress_type != zipfile.ZIP_STORED or info.file_size > size:
         return None
     return array_of(archive.read(info))
+
+
+def archive_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> memoryview:
+    """An archive of arrays (.npz) that are stored plainly, behind `header`, the bytes of a JSON text."""
+    archive = io.BytesIO()
+    text = np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)
+    np.savez(archive, header=text, **arrays)  # type: ignore[arg-type]
+    return archive.getbuffer()
+
+
+def digest_of(*arrays: NDArray[Any]) -> str:
+    """A hash of these numbers."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def fits_shape(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.arguments import first_few, path_text
+from linkwright.base.arguments import check_names, first_few, path_text
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.model.bodies import QUANTITIES, fitting, place
@@ -86,19 +86,16 @@ def plot(
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """The figure of a solution; it belongs to no window and to no state of matplotlib's."""
+    from linkwright.results.figures import save_figure  # weight: matplotlib
+
     check_figure(path)
     rows = [quantities] if isinstance(quantities, str) else list(quantities)
-    for row in rows:
-        if row not in QUANTITIES:
-            raise NameNotFound("quantity", row, list(QUANTITIES))
+    check_names("quantity", rows, QUANTITIES)
     if not rows:
         raise LinkwrightError(f"no quantity to plot; name some of {', '.join(QUANTITIES)}")
     columns, grid, left_out = curves(solution, names, rows)
     figure = _draw(solution, columns, rows, grid, left_out)
-    if path is not None:
-        from linkwright.results.figures import save_figure
-
-        save_figure(figure, path)
+    save_figure(figure, path)
     return figure
 
 
@@ -238,10 +235,8 @@ def _draw(
     grid: list[list[Curves | None]],
     left_out: Sequence[str],
 ) -> Figure:
-    try:
-        from linkwright.results.figures import ShownFigure
-    except ImportError as error:
-        raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
+    from linkwright.results.figures import ShownFigure  # weight: matplotlib
+
     wide, high = len(columns), len(rows)
     notes = _notes(solution, columns, left_out)
     head, body = 0.72 + 0.2 * len(notes), 0.7 + 1.9 * high  # inches

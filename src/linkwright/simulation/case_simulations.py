@@ -16,17 +16,15 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.model.cases import Cases
 from linkwright.model.frames import length_scale
-from linkwright.simulation.engines import Trouble, crossed, resigned, why_stuck
+from linkwright.simulation.engines import Trouble, why_stuck
 from linkwright.simulation.initialise import Settings, first_steps
-from linkwright.simulation.integrators import dense_value, tableau_of
+from linkwright.simulation.integrators import tableau_of
 from linkwright.simulation.samples import FixedSteps, Rows
 from linkwright.simulation.slopes import Passing, Slopes
 from linkwright.simulation.step_control import (
     ACCEPTED,
     CLOSED,
     CONTROL,
-    GROUPS,
-    STALLED,
     UNDERFLOW,
     Tolerances,
     first_control,
@@ -34,6 +32,7 @@ from linkwright.simulation.step_control import (
     tolerances,
 )
 from linkwright.simulation.step_programs import Kernels
+from linkwright.simulation.steps import attempt, fixed_step
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
@@ -89,7 +88,7 @@ class Simulations:
         points = Rows(np.full(len(q), s.start), q, v, a)
         first = first_steps(self.slopes(p), s, points, tolerance, self.tableau.error_order)
         control = first_control(s.start, first, tolerance.start)
-        kernel = self.kernels.attempt(self.tableau)
+        kernel = self.kernels.of(attempt, self.tableau)
         at = np.arange(len(q))
         since: list[list[Floats]] = [[] for _ in at]  # the controls of the attempts since the last good one
         while len(at):
@@ -106,19 +105,15 @@ class Simulations:
             stuck = code >= UNDERFLOW
             for k in np.flatnonzero(stuck):
                 here = Rows.point(next_control[k, 0], q1[k], v1[k], a1[k]).copy()
-                beyond = self._crossing(out, int(at[k]), here, next_control[k], p, tolerance)
+                beyond, following = self._crossing(out, int(at[k]), here, next_control[k], p, tolerance)
+                if following is None:
+                    reason, residual = why_stuck(np.array(since[int(at[k])]))
+                    out.troubles[int(at[k])] = Trouble(reason, float(here.t[0]), residual, here), here
+                    continue
+                next_control[k], stuck[k] = following, False
                 if beyond is not None:
                     q1[k], v1[k], a1[k] = beyond.q[0], beyond.v[0], beyond.a[0]
-                    next_control[k] = crossed(next_control[k], here, beyond, tolerance)
                     since[int(at[k])].clear()
-                    stuck[k] = False
-                    continue
-                if code[k] == STALLED:
-                    next_control[k] = resigned(next_control[k])
-                    stuck[k] = False
-                    continue
-                reason, residual = why_stuck(np.array(since[int(at[k])]))
-                out.troubles[int(at[k])] = Trouble(reason, float(here.t[0]), residual, here), here
             for row in at[rows]:
                 since[int(row)].clear()
             on = ~stuck & (next_control[:, 0] < s.end)
@@ -126,26 +121,26 @@ class Simulations:
 
     def _crossing(
         self, out: Simulated, case: int, here: Rows, control: Floats, p: Floats, tolerance: Tolerances
-    ) -> Rows | None:
-        """A point of a case beyond what stops its steps, with what is passed of the times asked for; or None."""
+    ) -> tuple[Rows | None, Floats | None]:
+        """`Passing.next_attempt` of a case, with what is passed of the times asked for."""
         s = self.settings
         one = Tolerances(s.rtol, tolerance.least[case], tolerance.most[case], tolerance.entries, tolerance.start[case])
         passing = Passing(self.slopes(p[case]), one, s.end, min(s.longest, s.end - s.start))
-        beyond = passing.across(here, control[-len(GROUPS) :])
+        beyond, following = passing.next_attempt(here, control)
         if beyond is None:
-            return None
+            return None, following
         first, last = np.searchsorted(self.times, [here.t[0], beyond.t[0]], side="right")
         for k in range(first, last):
             there = beyond if self.times[k] == beyond.t[0] else passing.point(here, float(self.times[k])) or beyond
             out.q[k, case], out.v[k, case], out.a[k, case] = there.q[0], there.v[0], there.a[0]
-        return beyond
+        return beyond, following
 
     # -- steps of one length ------------------------------------------------------------------------------------
     def _fixed(self, out: Simulated, q: Floats, v: Floats, a: Floats, p: Floats) -> None:
         s = self.settings
         assert s.dt is not None
         steps = FixedSteps(s.start, s.end, s.dt)
-        kernel = self.kernels.fixed_step(self.tableau)
+        kernel = self.kernels.of(fixed_step, self.tableau)
         at = np.arange(len(q))
         for k in range(steps.count):
             t, h, end = steps.step(k)
@@ -185,12 +180,8 @@ class Simulations:
             return
         step, index, wanted = step[~exact], index[~exact], wanted[~exact]
         used, which = np.unique(step, return_inverse=True)
-        b, e = before[used], after[used]
-        q_terms, v_terms = self.slopes(p[cases[used]]).terms(self.tableau, b, e)
-        theta = ((wanted - b.t[which]) / (e.t - b.t)[which])[:, None]
-        q = dense_value(b.q[which], np.moveaxis(q_terms[which], 1, 0), theta)
-        v = dense_value(b.v[which], np.moveaxis(v_terms[which], 1, 0), theta)
-        rows = cases[step]
-        # The same times as a single run has, which go from a step's beginning by a part of it.
-        times = b.t[which] + theta[:, 0] * (e.t - b.t)[which]
-        out.q[index, rows], out.v[index, rows], out.a[index, rows], _ = self.slopes(p[rows]).ended(times, q, v)
+        terms = self.slopes(p[cases[used]]).terms(self.tableau, before[used], after[used])
+        b, e, rows = before[step], after[step], cases[step]
+        theta = (wanted - b.t) / (e.t - b.t)
+        states = self.slopes(p[rows]).within(tuple(x[which] for x in terms), b, e, theta)
+        out.q[index, rows], out.v[index, rows], out.a[index, rows] = states.q, states.v, states.a

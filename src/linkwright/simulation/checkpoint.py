@@ -7,7 +7,6 @@ sizes are looked at before anything is read, and nothing in them is run.
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import zipfile
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from linkwright.base.files import check_target, open_regular, write_bytes
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.solution import Occurrence
-from linkwright.results.solution_files import DAMAGE, fits_shape, plain_array
+from linkwright.results.solution_files import DAMAGE, archive_bytes, fits_shape, plain_array
 from linkwright.results.status import Status
 from linkwright.simulation.engines import EngineState, Work
 from linkwright.simulation.initialise import Settings
@@ -62,8 +61,7 @@ def write_checkpoint(path: str, run_description: dict[str, Any], standing: Stand
         "stopped": standing.stopped,
         "finished": standing.finished,
     }
-    arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}
-    arrays |= dict(zip(_NAMES, standing.rows.all, strict=True))
+    arrays = dict(zip(_NAMES, standing.rows.all, strict=True))
     arrays |= {f"last_{n}": x for n, x in zip(_NAMES, engine.last.all, strict=True)}
     if engine.control is not None:
         arrays["control"] = engine.control
@@ -71,9 +69,7 @@ def write_checkpoint(path: str, run_description: dict[str, Any], standing: Stand
     arrays["event_t"] = np.array([event.time for event in standing.events])
     arrays["event_q"] = np.array([event.q for event in standing.events]).reshape(-1, nq)
     arrays["event_v"] = np.array([event.v for event in standing.events]).reshape(-1, nv)
-    archive = io.BytesIO()
-    np.savez(archive, **arrays)
-    write_bytes(path, archive.getbuffer())
+    write_bytes(path, archive_bytes(header, arrays))
 
 
 def check_place(path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -12,23 +13,20 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.kernels.bound import marched
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.integrators import Tableau, dense_count, dense_value
+from linkwright.simulation.integrators import Tableau, dense_count
 from linkwright.simulation.samples import FixedSteps, Rows
 from linkwright.simulation.slopes import Passing, Slopes
 from linkwright.simulation.step_control import (
     ACCEPTED,
     CLOSED,
     CONTROL,
-    GROUPS,
-    REJECTED,
     SETTINGS,
-    STALLED,
     UNDERFLOW,
-    USUAL,
     Tolerances,
     first_control,
     run_settings,
 )
+from linkwright.simulation.steps import attempt, ending, fixed_step
 
 PIECE = 0.03  # seconds that one call may take
 FAR = 0.01  # the part of the rates by which projection may change them in a step of given length, unseen
@@ -108,6 +106,26 @@ class Engine(ABC):
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         """The states at the parts theta of these steps of the rows given last."""
 
+    def one_by_one(
+        self,
+        rows: Rows,
+        step: NDArray[np.int64],
+        theta: Floats,
+        dense: Callable[[int, float], tuple[Floats, ...]],
+    ) -> Rows:
+        """`between`, by what dense output gives as q and v at a part of a step, called from Python."""
+        states = Rows.empty(len(step), rows.q.shape[1], rows.v.shape[1])
+        for n, (k, x) in enumerate(zip(step.tolist(), theta.tolist(), strict=True)):
+            t = float(rows.t[k] + x * (rows.t[k + 1] - rows.t[k]))
+            q, v = dense(k, x)
+            q, v, _, _ = self.slopes.projected(t, q, v)
+            states.put(slice(n, n + 1), Rows.point(t, q, v, self.acceleration(t, q, v)))
+        return states
+
+    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+        """a at one state."""
+        return self.slopes.slope(t, q, v)[1]
+
     @abstractmethod
     def state(self) -> EngineState:
         """All that is needed to continue from here."""
@@ -149,13 +167,8 @@ class Compiled(Engine):
 
     def _some_between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         steps, which = np.unique(step, return_inverse=True)
-        q_terms, v_terms = self._terms(rows, steps)
-        start, end = rows[step], rows.t[step + 1]
-        t, x = start.t + theta * (end - start.t), theta[:, None]
-        q = dense_value(start.q, np.moveaxis(q_terms[which], 1, 0), x)
-        v = dense_value(start.v, np.moveaxis(v_terms[which], 1, 0), x)
-        q, v, a, _ = self.slopes.ended(t, q, v)
-        return Rows(t, q, v, a)
+        terms = tuple(x[which] for x in self._terms(rows, steps))
+        return self.slopes.within(terms, rows[step], rows[step + 1], theta)
 
     def _terms(self, rows: Rows, steps: NDArray[np.int64]) -> tuple[Floats, ...]:
         """The terms of dense output of these steps; those asked for last are kept."""
@@ -178,7 +191,7 @@ class Fixed(Compiled):
         super().__init__(slopes, tableau, start, end)
         self.steps, self.keeps, self.done = FixedSteps(self.time, end, dt), keep, 0
         self.count = self.steps.count
-        kernel = self.kernels.fixed_step(tableau)
+        kernel = self.kernels.of(fixed_step, tableau)
         nq, nv = start.q.shape[1], start.v.shape[1]
         room = self.count if keep else min(self.count, _capacity(kernel, nq, nv))
         self.pace = Pace(kernel.signature.work)
@@ -250,19 +263,6 @@ class Fixed(Compiled):
             self.table.put(slice(0, len(rows)), rows)
 
 
-def crossed(control: Floats, start: Rows, beyond: Rows, tolerances: Tolerances) -> Floats:
-    """The control of the first attempt after a crossing."""
-    there = np.maximum(control[-len(GROUPS) :], tolerances.reached(beyond.q[0], beyond.v[0]))
-    return first_control(float(beyond.t[0]), float(beyond.t[0] - start.t[0]), there)
-
-
-def resigned(control: Floats) -> Floats:
-    """The control of the next attempt where there is nothing to cross: the short steps are usual."""
-    control = control.copy()
-    control[CONTROL.index("code")], control[USUAL] = REJECTED, control[CONTROL.index("h")]
-    return control
-
-
 class Adaptive(Compiled):
     """Steps as long as the tolerances let them be; the control is part of the compiled attempt."""
 
@@ -278,7 +278,7 @@ class Adaptive(Compiled):
         """`control`: the first step and the longest."""
         super().__init__(slopes, tableau, start, end)
         first, longest = control
-        kernel = self.kernels.attempt(tableau)
+        kernel = self.kernels.of(attempt, tableau)
         nq, nv = start.q.shape[1], start.v.shape[1]
         room = _capacity(kernel, nq, nv)
         self.pace = Pace(kernel.signature.work)
@@ -335,24 +335,21 @@ class Adaptive(Compiled):
 
     def _passed(self, rows: Rows, since: int, stuck: int) -> tuple[Rows, Trouble | None]:
         """The rows with a point beyond what stops the steps, if there is one; `since` and `stuck` are attempts."""
-        beyond = self.passing.across(self.last, self.control[-len(GROUPS) :])
-        if beyond is not None:
-            self.control = crossed(self.control, self.last, beyond, self.passing.tolerances)
-            self.last = beyond
-            self.work.steps += 1
-            return Rows.joined([rows, beyond]), None
-        if self.control[CONTROL.index("code")] == STALLED:
-            self.control = resigned(self.control)
+        beyond, control = self.passing.next_attempt(self.last, self.control)
+        if control is None:
+            reason, residual = why_stuck(self.controls[since + 1 : stuck + 1])
+            state = self._ahead(self.last) if reason == "no value" else self.last.copy()
+            return rows, Trouble(reason, self.time, residual, state)
+        self.control = control
+        if beyond is None:
             return rows, None
-        return rows, self._trouble(self.last, self.controls[since + 1 : stuck + 1])
-
-    def _trouble(self, row: Rows, controls: Floats) -> Trouble:
-        reason, residual = why_stuck(controls)
-        return Trouble(reason, self.time, residual, self._ahead(row) if reason == "no value" else row.copy())
+        self.last = beyond
+        self.work.steps += 1
+        return Rows.joined([rows, beyond]), None
 
     def _ahead(self, row: Rows) -> Rows | None:
         """A state a little later that is no number."""
-        kernel = self.kernels.ending()
+        kernel = self.kernels.of(ending)
         for h in np.geomspace(self._setting("shortest"), self.end - self.begin, 30):
             t = self.time + h
             q, v, a, *_ = kernel(row.q[0], row.v[0] + h * row.a[0], np.array(t), *self.tau)

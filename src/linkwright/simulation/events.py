@@ -15,6 +15,7 @@ from linkwright.kernels import compiled
 from linkwright.simulation.engines import Engine
 from linkwright.simulation.python_laws import Law, law
 from linkwright.simulation.samples import Rows
+from linkwright.simulation.step_parts import Parts
 from linkwright.simulation.step_programs import in_batch
 
 _PIECES = 16  # into which the part of a step with a crossing is cut, again and again
@@ -247,7 +248,7 @@ def _between_ends(engine: Engine, rows: Rows) -> Rows:
     h = (rows.t[1:] - rows.t[:-1])[:, None, None]
     x = _PARTS[:, None]
     kernels = engine.kernels
-    rate = rows.v if kernels.nq == kernels.nv else in_batch(kernels.rate(), rows.q, rows.v)[0]
+    rate = rows.v if kernels.nq == kernels.nv else in_batch(kernels.of(Parts.rate), rows.q, rows.v)[0]
 
     def cubic(y: Floats, slope: Floats) -> Floats:
         y0, y1, s0, s1 = (part[:, None, :] for part in (y[:-1], y[1:], slope[:-1], slope[1:]))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwright.base.arguments import real_array
+from linkwright.base.arguments import available, real_array
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.model.frames import coordinate_units
@@ -54,19 +52,6 @@ def vector(name: str, numbers: Any, size: int, meaning: str) -> Floats:
     return array
 
 
-def force_of(tau: Any, nv: int) -> Floats:
-    """Joint forces that do not change."""
-    return np.zeros(nv) if tau is None else vector("tau", tau, nv, "one a rate; or give a function of t, q and v")
-
-
-def digest_of(*arrays: Floats) -> str:
-    """A hash of these numbers."""
-    whole = hashlib.sha256()
-    for array in arrays:
-        whole.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-    return whole.hexdigest()
-
-
 def first_point(mech: Mechanism, slopes: Slopes, t: float, q0: Floats, v0: Floats, notes: list[str]) -> Rows:
     """The nearest state that can be, and its acceleration."""
     units, when = coordinate_units(mech.tree), np.array([t])
@@ -77,11 +62,7 @@ def first_point(mech: Mechanism, slopes: Slopes, t: float, q0: Floats, v0: Float
     if mech.closed and not (residual[0] <= CLOSED and near):
         closed_q, closed_v = mech.project(q0, v0, t=t)
         q, v, a, _ = slopes.ended(when, closed_q[None], closed_v[None])
-        if not is_near(q[0], q0, units[0], MOVED):
-            notes.append("q0 does not close the loops; the nearest coordinates that do were taken")
-        fastest = np.max(np.abs(v0) / units[1], initial=0.0)
-        if fastest > 0.0 and np.max(np.abs(v[0] - v0) / units[1]) > MOVED * fastest:
-            notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
+        notes += notes_of_moves((q0, v0), (q[0], v[0]), units)
     row = Rows(when, q, v, a)
     if not row.finite[0]:
         unknown = endless_law(mech, row)
@@ -113,12 +94,24 @@ def is_near(x: Floats, initial: Floats, units: Floats, part: float = _CONSISTENT
     return bool(np.max(np.abs(x - initial) / units, initial=0.0) <= part * size)
 
 
+def notes_of_moves(
+    asked: tuple[Floats, Floats], state: tuple[Floats, Floats], units: tuple[Floats, Floats]
+) -> list[str]:
+    """What to know of an initial state q, v that is not the one that was asked for."""
+    notes = []
+    if not is_near(state[0], asked[0], units[0], MOVED):
+        notes.append("q0 does not close the loops; the nearest coordinates that do were taken")
+    if asked[1].any() and not is_near(state[1], asked[1], units[1], MOVED, rates=True):
+        notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
+    return notes
+
+
 def engine_of(mech: Mechanism, slopes: Slopes, s: Settings, first: Rows) -> Engine:
     """The engine for these settings, at the first point."""
     python = slopes.law is not None
     if s.dt is not None and not python:
         steps = (s.end - s.start) / s.dt
-        if s.times is None and 8.0 * steps * (1 + first.q.size + 2 * first.v.size) > _memory():
+        if s.times is None and 8.0 * steps * (1 + first.q.size + 2 * first.v.size) > available():
             raise ModelError(f"{steps:.3g} steps do not fit into memory; give lw.Saving(interval=...) or a larger dt")
         return Fixed(slopes, tableau_of(s.method), first, s.end, s.dt, keep=s.times is None)
     state = first.q[0], first.v[0], first.a[0]
@@ -172,11 +165,3 @@ def first_steps(slopes: Slopes, s: Settings, first: Rows, tolerance: Tolerances,
         h1 = np.where(most <= 1e-15, np.maximum(least, h0 * 1e-3), unit * (0.01 / most) ** (1.0 / (order + 1)))
         step = np.minimum(np.minimum(100.0 * h0, h1), longest)
         return np.where(np.isfinite(step) & (step > 0.0), step, least)
-
-
-def _memory() -> float:
-    """Bytes that the machine has; where it does not tell, a modest guess."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return 8e9

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linkwright.errors import NameNotFound
+from linkwright.base.arguments import check_names
 
 Row = dict[int, float]  # what is not zero of a row of coefficients
 
@@ -287,10 +287,9 @@ STIFF = "radau"
 METHODS = (*TABLEAUX, STIFF)
 
 
-def tableau_of(method: str) -> Tableau:
-    """The explicit method of this name."""
-    if method not in TABLEAUX:
-        raise NameNotFound("method", str(method), list(METHODS))
+def tableau_of(method: str, kind: str = "method") -> Tableau:
+    """The explicit method of this name; one that there is not is a NameNotFound, which calls it a `kind`."""
+    check_names(kind, [method], TABLEAUX)
     return TABLEAUX[method]
 
 

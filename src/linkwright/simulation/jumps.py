@@ -7,17 +7,17 @@ that joint is at rest.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.dynamics.functions import Request
-from linkwright.model.elements import JointForce, PointForce
 from linkwright.results.status import Status
 from linkwright.simulation.engines import Work
 from linkwright.simulation.python_laws import Law
 from linkwright.simulation.samples import Rows
+from linkwright.simulation.termination import force_values, joint_of_rate
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
@@ -99,19 +99,15 @@ class Jumps:
         """What jumps between two points."""
         if self.law is not None:
             return self.law.what
-        mech = self.mech
-        scalar = [e for e in mech.description.elements if isinstance(e, JointForce | PointForce)]
-        if not scalar:
-            return "a force"
         # Where a joint is about at rest, and both points on one side of it, what jumps does so for the opposite rates.
         q, v, t = np.tile(pair.q, (2, 1)), np.concatenate([pair.v, -pair.v]), np.tile(pair.t, 2)
-        values = mech.kernels.evaluate(Request("force_values"), q, v, t=t)
-        return f"force {scalar[int(np.argmax(np.ptp(values, axis=0)))].name!r}"
+        changes = [(float(np.ptp(x)), element.name) for element, x in force_values(self.mech, q, v, t)]
+        return f"force {max(changes, key=itemgetter(0))[1]!r}" if changes else "a force"
 
     def _chatters(self, pair: Rows) -> Status | None:
         what, t = self._what(pair), float(pair.t[-1])
         at = int(np.argmax(np.abs(np.diff(pair.a, axis=0)[0])))
-        joint = next((x.name for x in self.mech.joints if x.v_slice.start <= at < x.v_slice.stop), None)
+        joint = joint_of_rate(self.mech, at)
         message = f"at t = {t:.9g} s {what} jumps to and fro, about where joint {joint!r} comes to rest"
         advice = "make the law smooth, such as tanh(v/0.001) for sign(v); or give dt, whose steps do not shrink"
         if self.called:

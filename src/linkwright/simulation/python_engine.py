@@ -15,19 +15,16 @@ from linkwright.simulation.engines import (
     Engine,
     EngineState,
     Trouble,
-    crossed,
     far_note,
-    resigned,
     why_stuck,
 )
 from linkwright.simulation.integrators import Tableau, dense_terms, dense_value
 from linkwright.simulation.python_laws import LawFailed
 from linkwright.simulation.samples import FixedSteps, Rows
-from linkwright.simulation.slopes import Passing, Slopes, advanced
+from linkwright.simulation.slopes import Passing, Slope, Slopes, advanced
 from linkwright.simulation.step_control import (
     CLOSED,
     CONTROL,
-    GROUPS,
     STALLED,
     UNDERFLOW,
     Tolerances,
@@ -37,6 +34,7 @@ from linkwright.simulation.step_control import (
     reached,
     run_settings,
 )
+from linkwright.simulation.step_parts import Parts
 
 _OFTEN, _ENDLESS = 100, 2e5  # attempts after which it is asked how a run goes, and how many a run should not take
 
@@ -134,11 +132,12 @@ class Called(Engine):
         if wanders:
             return None, Trouble("no function of the state", t, message=wanders)
         if stuck or code == STALLED:
-            beyond = self.passing.across(self.last, self.control[-len(GROUPS) :])
+            beyond, next_control = self.passing.next_attempt(self.last, self.control)
+            if next_control is not None:
+                self.control = next_control
             if beyond is not None:
-                self.control, self.tried = crossed(self.control, self.last, beyond, self.tolerances), []
+                self.tried = []
                 return beyond, None
-            self.control = self.control if stuck else resigned(self.control)
         if stuck:
             reason, residual = why_stuck(np.array(self.tried))
             return None, Trouble(reason, t, residual, point if reason == "no value" else self.last)
@@ -149,30 +148,26 @@ class Called(Engine):
         self.tried = []
         return point, None
 
-    def _point_after(self, t: float, h: float, t1: float) -> tuple[Rows, float, float, list[tuple[Floats, Floats]]]:
+    def _point_after(self, t: float, h: float, t1: float) -> tuple[Rows, float, float, list[Slope]]:
         """The point after a step, the constraints' residual and rounds, and the slopes: of the stages, at the end."""
         s = self.slopes
         slopes = self._stages(self.last, h)
         if self.tableau.implicit_rates:
             v = self.last.v[0] + h * slopes[0][1]
-            q = np.asarray(s.kernels.integrate()(self.last.q[0], h * v))
+            q = np.asarray(s.kernels.of(Parts.integrate)(self.last.q[0], h * v))
         else:
             q, v = advanced(self.last, self.tableau.b, slopes, h)
         self.raw = q, v
         q, v, phi, rounds = s.projected(t1, q, v)
-        a = s.acceleration(t1, q, v)
-        slopes.append((s.rate(q, v), a))
-        return Rows.point(t1, q, v, a), phi, rounds, slopes
+        slopes.append(s.slope(t1, q, v))
+        return Rows.point(t1, q, v, slopes[-1][1]), phi, rounds, slopes
 
-    def _stages(self, start: Rows, h: float) -> list[tuple[Floats, Floats]]:
-        s, t = self.slopes, float(start.t[0])
-        slopes = [(s.rate(start.q[0], start.v[0]), start.a[0])]
-        for row, c in zip(self.tableau.a[1:], self.tableau.c[1:], strict=True):
-            q, v = advanced(start, row, slopes, h)
-            slopes.append((s.rate(q, v), s.acceleration(t + c * h, q, v)))
-        return slopes
+    def _stages(self, start: Rows, h: float) -> list[Slope]:
+        s, tableau = self.slopes, self.tableau
+        first = s.rate(start.q[0], start.v[0]), start.a[0]
+        return s.stages(start, tableau.a[1:], tableau.c[1:], [first], h, project=False)
 
-    def _errors(self, point: Rows, slopes: list[tuple[Floats, Floats]], there: Floats) -> tuple[list[float], Any]:
+    def _errors(self, point: Rows, slopes: list[Slope], there: Floats) -> tuple[list[float], Any]:
         """The sums of squares of the method's errors, and of what projection moved, over the tolerances."""
         rtol, tolerance = self.tolerances.rtol, self.tolerances.absolute(there)
         absolute = np.split(tolerance, [point.q.shape[1]])
@@ -188,35 +183,28 @@ class Called(Engine):
         return sums, None if self.slopes.plain else moved
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
-        s, tableau = self.slopes, self.tableau
-        states = Rows.empty(len(step), rows.q.shape[1], rows.v.shape[1])
-        slopes: dict[int, list[tuple[Floats, Floats]]] = {}
-        for n, (k, x) in enumerate(zip(step.tolist(), theta.tolist(), strict=True)):
+        slopes: dict[int, list[Slope]] = {}
+
+        def dense(k: int, x: float) -> tuple[Floats, ...]:
             a, b = rows[k : k + 1], rows[k + 1 : k + 2]
             h = float(b.t[0] - a.t[0])
             if k not in slopes:
                 slopes[k] = self._all_slopes(a, b, h)
             ends = ((a.q[0], b.q[0]), (a.v[0], b.v[0]))
-            q, v = (
-                dense_value(y0, dense_terms(tableau, y0, y1, {j: y[part] for j, y in enumerate(slopes[k])}, h), x)
+            return tuple(
+                dense_value(y0, dense_terms(self.tableau, y0, y1, {j: y[part] for j, y in enumerate(slopes[k])}, h), x)
                 for part, (y0, y1) in enumerate(ends)
             )
-            t = float(a.t[0]) + x * h
-            q, v, _, _ = s.projected(t, q, v)
-            states.t[n], states.q[n], states.v[n] = t, q, v
-            states.a[n] = s.acceleration(t, q, v)
+
+        states = self.one_by_one(rows, step, theta, dense)
         self.passing.between(rows, step, theta, states)
         return states
 
-    def _all_slopes(self, a: Rows, b: Rows, h: float) -> list[tuple[Floats, Floats]]:
+    def _all_slopes(self, a: Rows, b: Rows, h: float) -> list[Slope]:
         """Those of the stages, at the end, and of the further stages of dense output."""
         s, tableau = self.slopes, self.tableau
-        slopes = self._stages(a, h)
-        slopes.append((s.rate(b.q[0], b.v[0]), b.a[0]))
-        for row, c in zip(tableau.extra_a, tableau.extra_c, strict=True):
-            q, v = advanced(a, row, slopes, h)
-            slopes.append((s.rate(q, v), s.acceleration(float(a.t[0]) + c * h, q, v)))
-        return slopes
+        slopes = [*self._stages(a, h), (s.rate(b.q[0], b.v[0]), b.a[0])]
+        return s.stages(a, tableau.extra_a, tableau.extra_c, slopes, h, project=False)
 
     def state(self) -> EngineState:
         return EngineState(self.last, self.done, self.control)

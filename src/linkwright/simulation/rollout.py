@@ -5,7 +5,7 @@ shows them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.arguments import (
     check_memory,
+    check_names,
     empty,
     finite_number,
     positive_number,
@@ -25,13 +26,12 @@ from linkwright.base.arguments import (
 from linkwright.base.arrays import Floats
 from linkwright.base.html import beside, heading, shown, span, table
 from linkwright.dynamics.closed.redundancy import warned
-from linkwright.errors import ModelError, NameNotFound, ShapeError
+from linkwright.errors import ModelError, ShapeError
 from linkwright.kernels.foreign import finite, library
-from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism import Mechanism
-from linkwright.simulation.integrators import METHODS, STIFF, Tableau, tableau_of
+from linkwright.simulation.integrators import Tableau, tableau_of
 from linkwright.simulation.python_laws import law as law_of
-from linkwright.simulation.run_settings import Samples
+from linkwright.simulation.run_settings import Samples, refuse_immobile
 from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.step_control import CLOSED
 from linkwright.simulation.step_programs import LANES, Kernels, in_batch, many_steps
@@ -190,14 +190,12 @@ def rollout(
 
 
 def check(mech: Mechanism, method: str, steps: Any, every: Any, dt: Any, t_start: Any) -> None:
-    if method not in METHODS or method == STIFF:
-        raise NameNotFound("method", str(method), [m for m in METHODS if m != STIFF])
+    tableau_of(method)
     samples = whole_number("steps", steps, 1) // whole_number("every", every, 1) + 1
     check_memory(f"rollout: {samples:,} samples", samples, _FEWER)
     positive_number("dt", dt)
     finite_number("t_start", t_start)
-    if not mech.nv:
-        raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
+    refuse_immobile(mech)
 
 
 def leading_shape(mech: Mechanism, q: Any, v: Any, parameters: Mapping[str, Any]) -> tuple[int, ...]:
@@ -219,17 +217,9 @@ def leading_shape(mech: Mechanism, q: Any, v: Any, parameters: Mapping[str, Any]
     return shape
 
 
-def check_parameters(mech: Mechanism, names: Iterable[str]) -> None:
-    """Refuse parameters that the mechanism does not have."""
-    known = mech.description.parameters
-    for name in names:
-        if name not in known:
-            raise NameNotFound("parameter", str(name), list(known))
-
-
 def _parameters(mech: Mechanism, parameters: Mapping[str, Any]) -> dict[str, Floats]:
     """The values of parameters as arrays of finite numbers, by what messages call them."""
-    check_parameters(mech, parameters)
+    check_names("parameter", parameters, mech.parameters)
     arrays = {f"parameter {name!r}": real_array(f"parameter {name!r}", values) for name, values in parameters.items()}
     for name, x in zip(parameters, arrays.values(), strict=True):
         if not np.isfinite(x).all():
@@ -277,9 +267,7 @@ def outputs_of(mech: Mechanism, outputs: Any, q: Floats, v: Floats, t: float) ->
             raise ModelError(f"outputs cannot be compiled: {law.reason}; write it in NumPy syntax")
         return (), law.program
     names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    for name in names:
-        if name not in KEPT:
-            raise NameNotFound("output", str(name), list(KEPT))
+    check_names("output", names, KEPT)
     return names, None
 
 
@@ -313,7 +301,7 @@ class _Work:
         self.p = () if p is None else (np.ascontiguousarray(p),)
         self.a = np.zeros_like(v)
         self.dt, self.t_start = float(dt), float(t_start)
-        self.kernel = _kernel(kernels, tableau, anew=anew)
+        self.kernel = kernels.of(many_steps, tableau, anew=anew)
         self._each = 1e-9 * max(self.kernel.signature.work, 1) * max(len(q), 1)  # seconds a step, a first guess
         self._spare: dict[str, list[Floats]] = {}
 
@@ -385,8 +373,3 @@ class _Store:
         final_q, final_v = (x.reshape(*shape, x.shape[-1]) for x in (work.q, work.v))
         q, v, a, y = (laid(name) for name in (*KEPT, "y"))
         return Rollout(t_start + dt * self.at, q, v, a, y, final_q, final_v)
-
-
-def _kernel(kernels: Kernels, tableau: Tableau, *, anew: bool) -> Kernel:
-    name, recording = f"many steps{' with new forces' if anew else ''}", kernels.recording
-    return kernels.kernel(name, tableau, lambda: many_steps(recording.parts, tableau, anew=anew))

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwright.base.arguments import GIBIBYTE
+from linkwright.base.arguments import GIBIBYTE, check_names
 from linkwright.errors import DtypeError, KernelError, ModelError, ShapeError
 from linkwright.kernels import compiled, foreign
 from linkwright.kernels.cuda.device_arrays import Home, cupy, home_of
@@ -29,7 +29,6 @@ from linkwright.simulation.rollout import (
     KEPT,
     Rollout,
     check,
-    check_parameters,
     forces_of,
     leading_shape,
     outputs_of,
@@ -91,7 +90,7 @@ def _on_device(
     nowhere = np.zeros((0, mech.nq)), np.zeros((0, mech.nv))  # laws are tried where the mechanism is neutral
     law = forces_of(mech, tau, (0,), steps, *nowhere, t_start)[0] if callable(tau) and not library(tau) else None
     names, function = outputs_of(mech, samples.outputs, *nowhere, t_start)
-    check_parameters(mech, parameters or ())
+    check_names("parameter", parameters or (), mech.parameters)
     leader = next(value for value in arrays.values() if on_device(value))
     with home_of(leader) as home:
         state = _State(mech, home, arrays)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +13,12 @@ from linkwright.base.arrays import Floats
 from linkwright.dynamics.closed.redundancy import unsure
 from linkwright.errors import FormatError
 from linkwright.results.solution import Occurrence, Solution
+from linkwright.results.solution_files import digest_of
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.checkpoint import Keeper, Standing, check_place, fault
 from linkwright.simulation.engines import Engine, Fixed, Trouble
 from linkwright.simulation.events import Event, EventFailed, Met, met, watches
-from linkwright.simulation.initialise import Settings, digest_of, engine_of, first_point, force_of
+from linkwright.simulation.initialise import Settings, engine_of, first_point, vector
 from linkwright.simulation.jumps import Jumps
 from linkwright.simulation.python_laws import Law, LawFailed, law
 from linkwright.simulation.samples import Growing, Rows
@@ -28,34 +30,23 @@ if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
 
 
-class Output(Protocol):
-    """Takes the points of a run as they come."""
+class Output(ABC):
+    """Takes the points of a run as they come; `rows` are those that are stored so far."""
 
+    def __init__(self, stored: Growing) -> None:
+        self._rows = stored
+
+    @abstractmethod
     def take(self, engine: Engine, rows: Rows) -> None:
         """Further points; the first is where they began."""
 
     def last(self, row: Rows) -> None:
         """The point at which the run ends before its time."""
-
-    def restore(self, rows: Rows) -> None:
-        """Go on after these rows."""
-
-    @property
-    def rows(self) -> Rows:
-        """What is kept so far."""
-
-
-class _Grows:
-    """What is kept grows as it comes."""
-
-    def __init__(self, start: Rows, *room: int) -> None:
-        self._rows = Growing(start.q.shape[1], start.v.shape[1], *room)
-
-    def last(self, row: Rows) -> None:
         if not len(self._rows) or row.t[0] > self.rows.t[-1]:
             self._rows.append(row)
 
     def restore(self, rows: Rows) -> None:
+        """Go on after these rows."""
         self._rows.clear()
         self._rows.append(rows)
 
@@ -64,44 +55,32 @@ class _Grows:
         return self._rows.rows
 
 
-class EveryStep(_Grows):
+class EveryStep(Output):
     """All points."""
 
     def __init__(self, start: Rows) -> None:
-        super().__init__(start)
+        super().__init__(Growing.like(start))
         self._rows.append(start)
 
     def take(self, engine: Engine, rows: Rows) -> None:
         self._rows.append(rows[1:])
 
 
-class Table:
+class Table(Output):
     """All points of an engine that keeps them itself."""
 
-    def __init__(self, table: Rows, count: int = 1) -> None:
-        self._table, self._count = table, count
+    def __init__(self, table: Rows) -> None:
+        super().__init__(Growing(table, 1))
 
     def take(self, engine: Engine, rows: Rows) -> None:
-        self._count += len(rows) - 1
-
-    def last(self, row: Rows) -> None:
-        if row.t[0] > self._table.t[self._count - 1]:
-            self._table.put(slice(self._count, self._count + 1), row)
-            self._count += 1
-
-    def restore(self, rows: Rows) -> None:
-        self._count = len(rows)
-
-    @property
-    def rows(self) -> Rows:
-        return self._table[: self._count]
+        self._rows.extend(len(rows) - 1)
 
 
-class AtTimes(_Grows):
+class AtTimes(Output):
     """The states at given times, from dense output."""
 
     def __init__(self, times: Floats, start: Rows) -> None:
-        super().__init__(start, max(len(times), 1))
+        super().__init__(Growing.like(start, max(len(times), 1)))
         self._times = times
         if len(times) and times[0] <= start.t[0]:
             self._rows.append(start)
@@ -163,7 +142,10 @@ class Run:
                 text = f"tau could not be recorded and is called from Python at every stage: {self.law.reason}"
                 self.notes.append(text)
         else:
-            self.tau = force_of(tau, mech.nv)
+            nothing = np.zeros(mech.nv)
+            self.tau = (
+                nothing if tau is None else vector("tau", tau, mech.nv, "one a rate; or give a function of t, q and v")
+            )
         program = None if self.law is None else self.law.program
         self.kernels = Kernels(mech, program, conserving=settings.conserve is not None)
         self.initial = q, v

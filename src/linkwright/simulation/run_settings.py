@@ -9,6 +9,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from linkwright.errors import ModelError
+from linkwright.mechanism import Mechanism
+
+
+def refuse_immobile(mech: Mechanism) -> None:
+    """Refuse a mechanism in which nothing moves."""
+    if not mech.nv:
+        raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Stepping:

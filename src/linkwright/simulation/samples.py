@@ -65,10 +65,15 @@ class Rows:
 
 
 class Growing:
-    """Rows that more can be put behind."""
+    """Rows that more can be put behind: the first `count` of a table, which is replaced where it is full."""
 
-    def __init__(self, nq: int, nv: int, room: int = 64) -> None:
-        self._rows, self._count = Rows.empty(room, nq, nv), 0
+    def __init__(self, table: Rows, count: int = 0) -> None:
+        self._rows, self._count = table, count
+
+    @classmethod
+    def like(cls, row: Rows, room: int = 64) -> Growing:
+        """None yet, of such rows."""
+        return cls(Rows.empty(room, row.q.shape[1], row.v.shape[1]))
 
     def __len__(self) -> int:
         return self._count
@@ -76,12 +81,15 @@ class Growing:
     def clear(self) -> None:
         self._count = 0
 
+    def extend(self, number: int) -> None:
+        """Count further rows that stand in the table already."""
+        self._count += number
+
     def append(self, more: Rows) -> None:
         need = self._count + len(more)
         if need > len(self._rows):
-            nq, nv = self._rows.q.shape[1], self._rows.v.shape[1]
-            larger = Rows.empty(max(need, 2 * len(self._rows)), nq, nv)
-            larger.put(slice(0, self._count), self._rows[: self._count])
+            larger = Growing.like(self._rows, max(need, 2 * len(self._rows)))._rows
+            larger.put(slice(0, self._count), self.rows)
             self._rows = larger
         self._rows.put(slice(self._count, need), more)
         self._count = need

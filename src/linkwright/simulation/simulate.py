@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import (
+    check_names,
     check_points,
     finite_number,
     path_text,
@@ -22,7 +23,7 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.simulation.integrators import METHODS, STIFF, tableau_of
-from linkwright.simulation.run_settings import Saving, Stepping
+from linkwright.simulation.run_settings import Saving, Stepping, refuse_immobile
 
 if TYPE_CHECKING:
     from linkwright.results.solution import Solution
@@ -94,10 +95,8 @@ def simulate(
     start, end = finite_number("t_start", stepping.t_start), finite_number("t_end", t_end)
     if end <= start:
         raise ModelError(f"t_end = {end:g} is not after t_start = {start:g}")
-    if method not in METHODS:
-        raise NameNotFound("method", str(method), list(METHODS))
-    if not model.nv:
-        raise ModelError(f"nothing moves in {model.name!r}: it has no joint with a freedom", element=model.name)
+    check_names("method", [method], METHODS)
+    refuse_immobile(model)
     step = None if dt is None else positive_number("dt", dt)
     if step is None and method != STIFF and not tableau_of(method).adaptive:
         raise ModelError(f"method={method!r} takes steps of one length: give dt, or take method='rk45'")

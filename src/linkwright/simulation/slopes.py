@@ -20,11 +20,24 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.kernels.kernel import Kernel
-from linkwright.simulation.integrators import Row, Tableau, tableau_of, weighted
+from linkwright.simulation.integrators import Row, Tableau, dense_value, tableau_of, weighted
 from linkwright.simulation.python_laws import Law, LawFailed
 from linkwright.simulation.samples import Rows
-from linkwright.simulation.step_control import CLOSED, Tolerances
+from linkwright.simulation.step_control import (
+    CLOSED,
+    CONTROL,
+    GROUPS,
+    REJECTED,
+    STALLED,
+    USUAL,
+    Tolerances,
+    first_control,
+)
+from linkwright.simulation.step_parts import Parts
 from linkwright.simulation.step_programs import Kernels, in_batch
+from linkwright.simulation.steps import between, conserved, ending, projected, slope
+
+Slope = tuple[Floats, Floats]  # q̇ and a
 
 
 class Slopes:
@@ -54,7 +67,7 @@ class Slopes:
 
     def rates(self, q: Floats, v: Floats) -> Floats:
         """(n, nq): q̇ at many states."""
-        return v if self.same else self.batch(self.kernels.rate(), q=q, v=v)[0]
+        return v if self.same else self.batch(self.kernels.of(Parts.rate), q=q, v=v)[0]
 
     def ended(self, t: Floats, q: Floats, v: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """The nearest states to q, v (n, ·) that can be, their accelerations, and the residuals of the constraints
@@ -64,18 +77,24 @@ class Slopes:
             states = [self.projected(float(t[k]), q[k], v[k])[:2] for k in range(len(q))]
             q, v = (np.stack(x) for x in zip(*states, strict=True))
             force["tau"] = np.stack([self.force(float(t[k]), q[k], v[k]) for k in range(len(q))])
-        q, v, a, *summary = self.batch(self.kernels.ending(), q=q, v=v, t=t, **force)
+        q, v, a, *summary = self.batch(self.kernels.of(ending), q=q, v=v, t=t, **force)
         return q, v, a, summary[0][:, 0] if summary else np.zeros(len(q))
+
+    def within(self, terms: tuple[Floats, ...], start: Rows, end: Rows, x: Floats) -> Rows:
+        """The states at the parts x (n,) of steps between n points, by the terms of their dense output."""
+        t, parts = start.t + x * (end.t - start.t), x[:, None]
+        q, v = (dense_value(y, np.moveaxis(z, 1, 0), parts) for y, z in zip((start.q, start.v), terms, strict=True))
+        return Rows(t, *self.ended(t, q, v)[:3])
 
     def terms(self, tableau: Tableau, start: Rows, end: Rows) -> tuple[Floats, ...]:
         """The terms of dense output of q and of v, (n, terms, ·), of the steps between these points."""
         ends = {"q1": end.q, "v1": end.v, "a1": end.a}
-        kernel = self.kernels.between(tableau)
+        kernel = self.kernels.of(between, tableau)
         return self.batch(kernel, q=start.q, v=start.v, a=start.a, t=start.t, h=end.t - start.t, **ends)
 
     def rate(self, q: Floats, v: Floats) -> Floats:
         """q̇."""
-        return v if self.same else self._call(self.kernels.rate(), q=q, v=v)[0]
+        return v if self.same else self._call(self.kernels.of(Parts.rate), q=q, v=v)[0]
 
     def force(self, t: float, q: Floats, v: Floats) -> Floats:
         """What the Python law gives."""
@@ -93,32 +112,42 @@ class Slopes:
         text = f"at t = {t:.9g} s {self.law.what} gives other values when it is asked again for the same t, q and v"
         return f"{text}: it has random numbers or keeps something between its calls"
 
-    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
-        """a, with the forces of the Python law."""
-        return self._call(self.kernels.dynamics(), q=q, v=v, tau=self.force(t, q, v), t=np.array(t))[0]
-
     def slope(self, t: float, q: Floats, v: Floats) -> tuple[Floats, Floats]:
         """q̇ and a."""
         if self.law is not None:
-            return self.rate(q, v), self.acceleration(t, q, v)
-        rate, a = self._call(self.kernels.slope(), q=q, v=v, t=np.array(t))
+            force = self.force(t, q, v)
+            return self.rate(q, v), self._call(self.kernels.of(Parts.dynamics), q=q, v=v, tau=force, t=np.array(t))[0]
+        rate, a = self._call(self.kernels.of(slope), q=q, v=v, t=np.array(t))
         return rate, a
 
     def projected(self, t: float, q: Floats, v: Floats) -> tuple[Floats, Floats, float, float]:
         """The nearest state that can be, the residual of the constraints, and the rounds."""
         if self.plain:
             return q, v, 0.0, 0.0
-        q, v, *summary = self._call(self.kernels.projected(), q=q, v=v, t=np.array(t))
+        q, v, *summary = self._call(self.kernels.of(projected), q=q, v=v, t=np.array(t))
         return (q, v, float(summary[0][0]), float(summary[0][1])) if summary else (q, v, 0.0, 0.0)
 
     def conserved(self, start: Rows, q: Floats, v: Floats) -> Floats:
         """The rates at the end of a step, scaled where a run keeps the energy."""
         if not self.kernels.conserving:
             return v
-        return self._call(self.kernels.conserved(), q0=start.q[0], v0=start.v[0], q=q, v=v)[0]
+        return self._call(self.kernels.of(conserved), q0=start.q[0], v0=start.v[0], q=q, v=v)[0]
+
+    def stages(
+        self, start: Rows, rows: Sequence[Row], times: Sequence[float], slopes: list[Slope], h: float, *, project: bool
+    ) -> list[Slope]:
+        """The slopes with those of further stages of a step of length h from a point, at parts of it; states of stages
+        may be projected to where they can be."""
+        t = float(start.t[0])
+        for row, c in zip(rows, times, strict=True):
+            q, v = advanced(start, row, slopes, h)
+            if project:
+                q, v, _, _ = self.projected(t + c * h, q, v)
+            slopes.append(self.slope(t + c * h, q, v))
+        return slopes
 
 
-def advanced(start: Rows, row: Row, slopes: Sequence[tuple[Floats, Floats]], h: float) -> tuple[Floats, Floats]:
+def advanced(start: Rows, row: Row, slopes: Sequence[Slope], h: float) -> tuple[Floats, Floats]:
     """q and v after h·Σ row_j K_j from a point; each slope K is (q̇, a)."""
     factors = list(row.values())
     q, v = (h * weighted(factors, [slopes[j][k] for j in row]) for k in (0, 1))
@@ -165,6 +194,21 @@ class Passing:
                 return two
         return None
 
+    def next_attempt(self, start: Rows, control: Floats) -> tuple[Rows | None, Floats | None]:
+        """A point beyond what stopped the steps at `start`, if there is one, and the control of the next attempt.
+
+        That is None where nothing can be done. Where there is nothing to cross, the short steps become usual.
+        """
+        beyond = self.across(start, control[-len(GROUPS) :])
+        if beyond is not None:
+            there = np.maximum(control[-len(GROUPS) :], self.tolerances.reached(beyond.q[0], beyond.v[0]))
+            return beyond, first_control(float(beyond.t[0]), float(beyond.t[0] - start.t[0]), there)
+        if control[CONTROL.index("code")] != STALLED:
+            return None, None
+        control = control.copy()
+        control[CONTROL.index("code")], control[USUAL] = REJECTED, control[CONTROL.index("h")]
+        return None, control
+
     def _apart(self, one: Rows, two: Rows, absolute: Floats) -> float:
         """How far two states are apart, by the tolerances."""
         y1, y2 = (np.concatenate([row.q[0], row.v[0]]) for row in (one, two))
@@ -176,10 +220,8 @@ class Passing:
         s, t = self.slopes, float(start.t[0])
         h = t_end - t
         with np.errstate(all="ignore"):  # what becomes of it is looked at
-            slopes = [s.slope(t, start.q[0], start.v[0])]
-            for row, c in zip(METHOD.a[1:], METHOD.c[1:], strict=True):
-                q, v, _, _ = s.projected(t + c * h, *advanced(start, row, slopes, h))
-                slopes.append(s.slope(t + c * h, q, v))
+            first = s.slope(t, start.q[0], start.v[0])
+            slopes = s.stages(start, METHOD.a[1:], METHOD.c[1:], [first], h, project=True)
             q, v, residual, _ = s.projected(t_end, *advanced(start, METHOD.b, slopes, h))
             v = s.conserved(start, q, v)
             a = s.slope(t_end, q, v)[1]

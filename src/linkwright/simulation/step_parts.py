@@ -69,27 +69,47 @@ class Composer(ProgramBuilder):
         body, self.statements = tuple(self.statements), outside
         self.add(Loop(most, body, tuple((x.operand, y.operand) for x, y in carry), done.operand))
 
+    def copies(self, sources: Sequence[Ref], targets: Sequence[Ref]) -> None:
+        """Copy each source to the target at its place; targets beyond the sources stay as they are."""
+        for source, target in zip(sources, targets, strict=False):
+            self.copy(source, target)
+
     def each(
-        self, function: Callable[..., Any], vectors: Sequence[Ref], shared: Sequence[Ref], outputs: Sequence[Ref]
+        self,
+        function: Callable[..., Any],
+        vectors: Sequence[Ref],
+        shared: Sequence[Ref],
+        outputs: Sequence[Ref],
+        *,
+        add: bool = False,
     ) -> None:
-        """outputs = function(*vectors, *shared), entry by entry of the vectors, which are all of one length."""
+        """outputs = function(*vectors, *shared), entry by entry of the vectors, which are all of one length.
+
+        With `add`, each output is one number: the sum over all entries.
+        """
         size = vectors[0].operand.size
         if size <= LONG:
             self.call(function, [*vectors, *shared], outputs)
             return
-        self._in_loops(function, vectors, shared, outputs, size)
+        for output in outputs if add else ():
+            self.add(Zero(output.operand))
+
+        def part(ref: Ref, first: int, width: int) -> Ref:
+            return ref.part(first, (width,)).at((width, ITEM))
+
+        whole = size // WIDTH * WIDTH
+        for first, width, items in ((0, WIDTH, size // WIDTH), (whole, size - whole, 1)):
+            if width:
+                ins = [*(part(v, first, width) for v in vectors), *shared]
+                outs = [o.at(add=True) if add else part(o, first, width) for o in outputs]
+                block, _, _ = trace(function, [r.shape for r in ins])
+                self.statements.append(Each(items, (self.case(block, ins, outs),), "outward" if add else "map"))
 
     def total(
         self, function: Callable[..., Any], vectors: Sequence[Ref], shared: Sequence[Ref], outputs: Sequence[Ref]
     ) -> None:
         """outputs = sums over all entries of function(*vectors, *shared), which gives one number an output."""
-        size = vectors[0].operand.size
-        if size <= LONG:
-            self.call(function, [*vectors, *shared], outputs)
-            return
-        for output in outputs:
-            self.add(Zero(output.operand))
-        self._in_loops(function, vectors, shared, outputs, size, add=True)
+        self.each(function, vectors, shared, outputs, add=True)
 
     def total_weighted(
         self,
@@ -126,30 +146,6 @@ class Composer(ProgramBuilder):
         total = self.number("powers")
         self.total_weighted(eighth, [vector], weights, [], [total])
         self.call(lambda x: np.sqrt(np.sqrt(np.sqrt(x))), [total], [output])
-
-    def _in_loops(
-        self,
-        function: Callable[..., Any],
-        vectors: Sequence[Ref],
-        shared: Sequence[Ref],
-        outputs: Sequence[Ref],
-        size: int,
-        *,
-        add: bool = False,
-    ) -> None:
-        def part(ref: Ref, first: int, width: int, *, moves: bool) -> Ref:
-            piece = ref.part(first, (width,))
-            return piece.at((width, ITEM)) if moves else piece
-
-        whole = size // WIDTH * WIDTH
-        for first, width, items in ((0, WIDTH, size // WIDTH), (whole, size - whole, 1)):
-            if not width:
-                continue
-            moves = items > 1
-            ins = [*(part(v, first, width, moves=moves) for v in vectors), *shared]
-            outs = [o.at(add=True) if add else part(o, first, width, moves=moves) for o in outputs]
-            block, _, _ = trace(function, [r.shape for r in ins])
-            self.statements.append(Each(items, (self.case(block, ins, outs),), "outward" if add else "map"))
 
 
 SCALED = 0.02  # the most by which a step that keeps the energy changes that of the motion
@@ -194,17 +190,14 @@ class Parts:
             self._programs[function] = self.factory.program(request, packed=True)
         return self._programs[function]
 
-    @property
     def dynamics(self) -> Program:
         """q, v, tau and perhaps t to a."""
         return self._program("forward_dynamics")
 
-    @property
     def rate(self) -> Program:
         """q̇ of q and v, where it is not v."""
         return self._program("rate")
 
-    @property
     def integrate(self) -> Program:
         """q moved by dv on its manifold."""
         return self._program("integrate")
@@ -249,8 +242,15 @@ class Parts:
         if self.nq == self.nv:
             return v
         rate = b.spare("rate", self.nq)
-        b.run(self.rate, [q, v], [rate])
+        b.run(self.rate(), [q, v], [rate])
         return rate
+
+    def begin(self, b: Composer, q: Ref, v: Ref, t: Ref, tau: Ref | None) -> Ref:
+        """a at this state, which is put into the seat."""
+        seat = self.seat(b)
+        b.copies((q, v, t), seat)
+        self.accelerate(b, tau)
+        return seat.a
 
     def accelerate(self, b: Composer, tau: Ref | None) -> None:
         """a of the state in the seat; the forces are given, or those of the law."""
@@ -261,7 +261,7 @@ class Parts:
             tau = b.force
             b.run(self.law, [seat.t, seat.q, seat.v], [tau])
         assert tau is not None
-        self._run(b, self.dynamics, [seat.a], q=seat.q, v=seat.v, tau=tau, t=seat.t)
+        self._run(b, self.dynamics(), [seat.a], q=seat.q, v=seat.v, tau=tau, t=seat.t)
 
     def project(self, b: Composer, q: Ref, v: Ref) -> tuple[Ref, Ref] | None:
         """The nearest state that can be, into the seat: Euler parameters of unit length, constraints met.
@@ -317,12 +317,12 @@ class Parts:
         program = self._program("position_correction")
         now, there = b.spare("q_now", self.nq), b.spare("q_there", self.nq)
         dv, phi = b.spare("dq", self.nv), b.spare("phi", program.outputs[1].size)
-        size, squares, count, counted, done = (b.number(n) for n in ("size", "found", "count", "counted", "done"))
+        size, squares, count, counted, done = (b.number(n) for n in ("size", "squares", "count", "counted", "done"))
         b.copy(q, now)
         b.call(lambda: (np.array(np.inf), np.array(0.0)), [], [squares, count])
         with b.loop(ROUNDS, [(now, there), (squares, size), (count, counted)], done):
             self._run(b, program, [dv, phi], q=now, t=t)
-            b.run(self.integrate, [now, dv], [there])
+            b.run(self.integrate(), [now, dv], [there])
             b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.factory.gap_units, [], [size])
             b.call(lambda s, n: (n + 1.0, less_equal(s, CLOSED * CLOSED)), [size, count], [counted, done])
         b.copy(now, q_out)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.base.locks import cached_property
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.integrators import Tableau
 from linkwright.simulation.step_control import CLOSED
@@ -25,7 +24,6 @@ from linkwright.tape.build import Ref
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
-    from linkwright.dynamics.programs import ProgramFactory
     from linkwright.mechanism import Mechanism
 
 MOST = 2**30  # steps of one call
@@ -36,16 +34,14 @@ class HeldKernels:
 
     def __init__(self, mech: Mechanism, tableau: Tableau, free: tuple[str, ...] = ()) -> None:
         kernels = Kernels(mech, free=free)
-        recording = kernels.recording
-        self.begin = kernels.ending()
-        self.advance = kernels.kernel("held steps", tableau, lambda: held_steps(recording.parts, tableau))
+        self.begin, self.advance = kernels.of(ending), kernels.of(held_steps, tableau)
 
 
 def held_steps(parts: Parts, tableau: Tableau) -> Program:
     """q, v, (t, h, number), tau [, p] → q, v, a after `number` steps of h, and a summary: the worst residual of the
     constraints and the rounds of projection, both zero where there are none."""
     b = Composer(f"{tableau.name} steps with held forces")
-    start = [b.input(name, (parts.sizes[name],)) for name in ("q", "v")]
+    q, v = (b.input(name, (parts.sizes[name],)) for name in ("q", "v"))
     settings, tau = b.input("settings", (3,)), b.input("tau", (parts.nv,))
     parts.parameters(b)
     outputs = [b.output(f"{name}_there", (size,)) for name, size in parts.sizes.items()]
@@ -55,13 +51,8 @@ def held_steps(parts: Parts, tableau: Tableau) -> Program:
     t, h, count, counted, done = (b.number(n) for n in ("t", "h", "count", "counted", "done"))
     worst, rounds = b.spare("worst", 2), b.spare("worst_next", 2)
     seat = parts.seat(b)
-    for source, target in zip(start, now, strict=False):
-        b.copy(source, target)
-    b.call(lambda s: (s[0] + 0.0, s[1] + 0.0, 0.0 * s[0], 0.0 * s[:2]), [settings], [seat.t, h, count, worst])
-    for source, target in zip(start, (seat.q, seat.v), strict=True):
-        b.copy(source, target)
-    parts.accelerate(b, tau)
-    b.copy(seat.a, now[2])
+    b.call(lambda s: (s[0] + 0.0, s[1] + 0.0, 0.0 * s[0], 0.0 * s[:2]), [settings], [t, h, count, worst])
+    b.copies((q, v, parts.begin(b, q, v, t, tau)), now)
     with b.loop(MOST, [*zip(now, after, strict=True), (worst, rounds), (count, counted)], done):
         b.call(lambda s, n: s[0] + s[1] * n, [settings, count], [t])
         stages = Stages(b, parts, tableau, [*now, t, h], tau)
@@ -69,23 +60,18 @@ def held_steps(parts: Parts, tableau: Tableau) -> Program:
         t_end = b.number("t_end")
         b.call(lambda t, h: t + h, [t, h], [t_end])
         met = stages.end(t_end)
-        for source, target in zip((seat.q, seat.v, seat.a), after, strict=True):
-            b.copy(source, target)
+        b.copies((seat.q, seat.v, seat.a), after)
         if met is None:
             b.copy(worst, rounds)
         else:
             b.call(_worst, [worst, *met], [rounds])
         b.call(lambda s, n: (n + 1.0, less_equal(s[2], n + 1.0)), [settings, count], [counted, done])
-    for source, target in zip((*now, worst), (*outputs, summary), strict=True):
-        b.copy(source, target)
+    b.copies((*now, worst), (*outputs, summary))
     return b.build(single=False)
 
 
 def _worst(worst: Any, phi: Any, rounds: Any) -> Any:
     return np.array([maximum(worst[0], phi), worst[1] + rounds])
-
-
-MOST_STEPS = 2**30  # steps of one call
 
 
 def marching(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program:
@@ -116,10 +102,9 @@ def many_steps(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program
     outputs = [b.output(f"{name}_there", (size,)) for name, size in parts.sizes.items()]
     after = [b.spare(f"{name}_next", size) for name, size in parts.sizes.items()]
     t, h, count, counted, done = (b.number(n) for n in ("t", "h", "count", "counted", "done"))
-    for source, target in zip(start, outputs, strict=True):
-        b.copy(source, target)
+    b.copies(start, outputs)
     b.call(lambda s: 0.0 * s[0], [settings], [count])
-    with b.loop(MOST_STEPS, [*zip(outputs, after, strict=True), (count, counted)], done):
+    with b.loop(MOST, [*zip(outputs, after, strict=True), (count, counted)], done):
         b.call(lambda s, n: (s[0] + s[1] * (s[2] + n), s[1] + 0.0 * n), [settings, count], [t, h])
         _step(b, parts, tableau, outputs, [t, h, *constant], after, anew=anew)
         b.call(lambda s, n: (n + 1.0, less_equal(s[3], n + 1.0)), [settings, count], [counted, done])
@@ -145,14 +130,10 @@ def _step(
     b: Composer, parts: Parts, tableau: Tableau, start: list[Ref], inputs: list[Ref], outputs: list[Ref], *, anew: bool
 ) -> None:
     """One step from q, v, a to the next; `inputs` are t, h, and what else a step takes."""
-    begin = list(start)
+    q, v, a = start
     if anew:
-        seat = parts.seat(b)
-        for source, target in zip((*start[:2], inputs[0]), (seat.q, seat.v, seat.t), strict=True):
-            b.copy(source, target)
-        parts.accelerate(b, inputs[2])
-        begin[2] = seat.a
-    _closed(b, parts, fixed_step(parts, tableau), "step", [*begin, *inputs], outputs)
+        a = parts.begin(b, q, v, inputs[0], inputs[2])
+    _closed(b, parts, fixed_step(parts, tableau), "step", [q, v, a, *inputs], outputs)
 
 
 def _closed(b: Composer, parts: Parts, program: Program, name: str, inputs: list[Ref], outputs: list[Ref]) -> None:
@@ -181,23 +162,6 @@ class StepRequest:
     conserving: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Recording:
-    """What the programs of a simulation are recorded from; not the mechanism, which keeps the kernels."""
-
-    factory: ProgramFactory
-    law: Program | None
-    free: tuple[str, ...]
-    conserving: bool
-    ranks_hold: bool = False
-
-    @cached_property
-    def parts(self) -> Parts:
-        from linkwright.simulation.step_parts import Parts
-
-        return Parts(self.factory, self.law, self.free, conserving=self.conserving, ranks_hold=self.ranks_hold)
-
-
 class Kernels:
     """The kernels for one mechanism and, where the joint forces have a recorded law, that law.
 
@@ -210,10 +174,11 @@ class Kernels:
         # What forces do not tell is refused by the mechanism's own numbers.
         shared = not free and mech.programs.determined
         self._mech, self._parametrised = mech, mech.programs.parametrised if shared else None
-        self.recording = Recording(mech.programs, law, free, conserving)
+        source = mech.programs
         if self._parametrised is not None:
-            source, names = self._parametrised.source, self._parametrised.names
-            self.recording = Recording(source, law, names, conserving, ranks_hold=True)
+            source, free = self._parametrised.source, self._parametrised.names
+        # What programs are recorded from, and not the mechanism, which keeps the kernels.
+        self._parts = Parts(source, law, free, conserving=conserving, ranks_hold=self._parametrised is not None)
         self._law = "" if law is None else law.digest
         x = mech.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
@@ -221,62 +186,16 @@ class Kernels:
         self.closed, self.has_law, self.conserving = mech.closed, law is not None, conserving
         self.rate_units: Floats = mech.programs.rate_units  # (nv,): the unit of each rate
 
-    @property
-    def parts(self) -> Parts:
-        parts: Parts = self.recording.parts
-        return parts
-
-    def _kernel(self, name: str, tableau: Tableau | None) -> Kernel:
-        recording = self.recording
+    def of(self, recorder: Callable[..., Program], *tableau: Tableau, **options: bool) -> Kernel:
+        """The kernel of what a function records of `Parts` with these options: a step, or a method of `Parts`."""
+        parts = self._parts
+        name = " ".join((recorder.__name__, *(option for option, chosen in options.items() if chosen)))
+        request = StepRequest(name, "".join(x.name for x in tableau), self._law, parts.free, parts.conserving)
 
         def record() -> Program:
-            from linkwright.simulation import steps
+            return recorder(parts, *tableau, **options)
 
-            recorder = getattr(steps, name)
-            arguments = (recording.parts,) if tableau is None else (recording.parts, tableau)
-            program: Program = recorder(*arguments)
-            return program
-
-        return self.kernel(name, tableau, record, seldom=name == "ending")
-
-    def kernel(
-        self, name: str, tableau: Tableau | None, record: Callable[[], Program], *, seldom: bool = False
-    ) -> Kernel:
-        """The kernel of a program by its name and tableau; `record` makes it, and must not hold the mechanism."""
-        r = self.recording
-        request = StepRequest(name, "" if tableau is None else tableau.name, self._law, r.free, r.conserving)
-        return self._mech.kernels.further(request, record, parametrised=self._parametrised, seldom=seldom)
-
-    # Each is a program of `steps` of the same name.
-    def fixed_step(self, tableau: Tableau) -> Kernel:
-        return self._kernel("fixed_step", tableau)
-
-    def attempt(self, tableau: Tableau) -> Kernel:
-        return self._kernel("attempt", tableau)
-
-    def between(self, tableau: Tableau) -> Kernel:
-        return self._kernel("between", tableau)
-
-    def ending(self) -> Kernel:
-        return self._kernel("ending", None)
-
-    def projected(self) -> Kernel:
-        return self._kernel("projected", None)
-
-    def conserved(self) -> Kernel:
-        return self._kernel("conserved", None)
-
-    def slope(self) -> Kernel:
-        return self._kernel("slope", None)
-
-    def rate(self) -> Kernel:
-        return self._kernel("rate", None)
-
-    def dynamics(self) -> Kernel:
-        return self._kernel("dynamics", None)
-
-    def integrate(self) -> Kernel:
-        return self._kernel("integrate", None)
+        return self._mech.kernels.further(request, record, parametrised=self._parametrised, seldom=recorder is ending)
 
 
 def in_batch(kernel: Kernel, *arrays: Floats) -> tuple[Floats, ...]:

@@ -74,7 +74,7 @@ class Stages:
             b.each(lambda v, a, h: v + h * a, [self.v, self.accelerations[0]], [self.h], [v])
             move = b.spare("move", parts.nv)
             b.each(lambda v, h: h * v, [v], [self.h], [move])
-            b.run(parts.integrate, [self.q, move], [q])
+            b.run(parts.integrate(), [self.q, move], [q])
         else:
             self.advance(self.tableau.b, q, v)
         met = None if parts.plain else parts.project(b, q, v)
@@ -137,8 +137,7 @@ def _state_outputs(b: Composer, parts: Parts, names: str = "qva") -> tuple[Ref, 
 
 def _copy_seat(b: Composer, parts: Parts, outputs: Sequence[Ref]) -> None:
     seat = parts.seat(b)
-    for source, target in zip((seat.q, seat.v, seat.a), outputs, strict=False):
-        b.copy(source, target)
+    b.copies((seat.q, seat.v, seat.a), outputs)
 
 
 def _summarise(b: Composer, met: Sequence[Ref] | None) -> None:
@@ -161,9 +160,8 @@ def fixed_step(parts: Parts, tableau: Tableau) -> Program:
     b.call(lambda t, h: t + h, [stages.t, stages.h], [t])
     met = stages.end(t)
     _copy_seat(b, parts, (q, v, a))
-    part = None if met is None else stages.changed()
-    if met is not None and part is not None:
-        _summarise(b, (*met, part))
+    if met is not None:
+        _summarise(b, (*met, stages.changed()))
     return b.build(single=False)
 
 
@@ -249,26 +247,20 @@ def _errors(
 
 def ending(parts: Parts) -> Program:
     """q, v, t [, tau, p] → the nearest q and v that can be, and a; with constraints also their residual and rounds."""
-    b = Composer("projection")
-    q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
-    tau = _force(b, parts)
-    parts.parameters(b)
-    outputs = _state_outputs(b, parts)
-    b.copy(t, parts.seat(b).t)
-    met = parts.project(b, q, v)
-    parts.accelerate(b, tau)
-    _copy_seat(b, parts, outputs)
-    _summarise(b, met)
-    return b.build(single=False)
+    return projected(parts, "qva")
 
 
-def projected(parts: Parts) -> Program:
+def projected(parts: Parts, names: str = "qv") -> Program:
     """q, v, t → the nearest q and v that can be; with constraints also their residual and rounds."""
     b = Composer("nearest state")
     q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
-    outputs = _state_outputs(b, parts, "qv")
+    accelerated = "a" in names
+    tau = _force(b, parts) if accelerated else None
+    outputs = _state_outputs(b, parts, names)
     b.copy(t, parts.seat(b).t)
     met = parts.project(b, q, v)
+    if accelerated:
+        parts.accelerate(b, tau)
     _copy_seat(b, parts, outputs)
     _summarise(b, met)
     return b.build(single=False)
@@ -280,8 +272,7 @@ def conserved(parts: Parts) -> Program:
     q0, v0, q, v = (b.input(n, (parts.nq if n[0] == "q" else parts.nv,)) for n in ("q0", "v0", "q", "v"))
     (out,) = _state_outputs(b, parts, "v")
     seat = parts.seat(b)
-    b.copy(q, seat.q)
-    b.copy(v, seat.v)
+    b.copies((q, v), seat)
     parts.conserve(b, q0, v0)
     b.copy(seat.v, out)
     return b.build(single=False)
@@ -293,28 +284,10 @@ def slope(parts: Parts) -> Program:
     q, v, t = b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ())
     tau = _force(b, parts)
     rate_out, a_out = b.output("rate", (parts.nq,)), b.output("a", (parts.nv,))
+    a = parts.begin(b, q, v, t, tau)
     seat = parts.seat(b)
-    for source, target in ((q, seat.q), (v, seat.v), (t, seat.t)):
-        b.copy(source, target)
-    parts.accelerate(b, tau)
-    b.copy(parts.velocity(b, seat.q, seat.v), rate_out)
-    b.copy(seat.a, a_out)
+    b.copies((parts.velocity(b, seat.q, seat.v), a), (rate_out, a_out))
     return b.build(single=False)
-
-
-def rate(parts: Parts) -> Program:
-    """q̇ of q and v."""
-    return parts.rate
-
-
-def dynamics(parts: Parts) -> Program:
-    """a of q, v, tau and perhaps t."""
-    return parts.dynamics
-
-
-def integrate(parts: Parts) -> Program:
-    """q moved by dv."""
-    return parts.integrate
 
 
 def between(parts: Parts, tableau: Tableau) -> Program:

@@ -18,6 +18,7 @@ from linkwright.simulation.python_laws import LawFailed
 from linkwright.simulation.samples import Rows
 from linkwright.simulation.slopes import Passing, Slopes
 from linkwright.simulation.step_control import CLOSED, CONTROL, GROUPS, LATELY, SHRUNK, USUAL, Tolerances, first_control
+from linkwright.simulation.steps import slope
 
 LEG = 32  # steps after which the solver is begun anew
 _NOT_FINITE = (ValueError, np.linalg.LinAlgError)  # how SciPy's factorisations tell of what is not
@@ -61,7 +62,7 @@ class Stiff(Engine):
         if self.slopes.law is None:
             self.work.evaluations += 2 * n
             q, v = np.ascontiguousarray(points[:, :nq]), np.ascontiguousarray(points[:, nq:])
-            parts = self.slopes.batch(self.kernels.slope(), q=q, v=v, t=np.full(2 * n, t))
+            parts = self.slopes.batch(self.kernels.of(slope), q=q, v=v, t=np.full(2 * n, t))
             slopes = np.concatenate(parts, axis=1)
         else:
             slopes = np.array([self.slope(t, point) for point in points])
@@ -168,23 +169,19 @@ class Stiff(Engine):
         self.work.rounds += int(rounds)
         if phi > CLOSED:
             return None, Trouble("constraint cannot be met", self.time, phi, self.last)
-        a = self._acceleration(t, q, v)
+        a = self.acceleration(t, q, v)
         point = Rows.point(t, q, v, a)
         return (point, None) if point.finite[0] else (None, Trouble("no value", self.time, state=point))
 
-    def _acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
         return self.slope(t, np.concatenate([q, v]))[len(q) :]
 
     def between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
-        nq = self.kernels.nq
-        states = Rows.empty(len(step), rows.q.shape[1], rows.v.shape[1])
-        t = rows.t[step] + theta * (rows.t[step + 1] - rows.t[step])
-        for n, (k, when) in enumerate(zip(step.tolist(), t.tolist(), strict=True)):
-            y = self.between_ends[k](when)
-            q, v, _, _ = self.slopes.projected(when, y[:nq].copy(), y[nq:].copy())
-            states.t[n], states.q[n], states.v[n] = when, q, v
-            states.a[n] = self._acceleration(when, q, v)
-        return states
+        def dense(k: int, x: float) -> tuple[Floats, ...]:
+            y = self.between_ends[k](rows.t[k] + x * (rows.t[k + 1] - rows.t[k]))
+            return tuple(part.copy() for part in np.split(y, [self.kernels.nq]))
+
+        return self.one_by_one(rows, step, theta, dense)
 
     def state(self) -> EngineState:
         control = first_control(self.time, self.h, self.reached)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.model.elements import JointForce, PointForce
 from linkwright.model.expression import numeric_values
@@ -109,11 +110,10 @@ def endless_law(mech: Mechanism, row: Rows, *, ahead: bool = False) -> tuple[str
         later = np.append(later, np.logspace(-15, -2, 27) / (1.0 + fastest))
     times = t + later
     columns = {("driver", x.name): numeric_values(x.law, {**d.parameters, "TIME": times}) for x in d.drivers}
-    scalar = [e for e in d.elements if isinstance(e, JointForce | PointForce)]
-    if scalar:
+    if d.elements:
         there = mech.integrate(np.tile(q, (len(later), 1)), later[:, None] * v)
-        values = mech.kernels.evaluate(Request("force_values"), there, np.tile(v, (len(later), 1)), t=times)
-        columns |= {("force", e.name): values[:, k] for k, e in enumerate(scalar)}
+        values = force_values(mech, there, np.tile(v, (len(later), 1)), times)
+        columns |= {("force", element.name): x for element, x in values}
     bad = {key: ~np.isfinite(np.broadcast_to(x, times.shape)) for key, x in columns.items()}
     first = [(int(np.argmax(at)), key) for key, at in bad.items() if at.any()]
     return min(first)[1] if first else None
@@ -170,5 +170,18 @@ def fastest_joint(mech: Mechanism, row: Rows | None) -> str | None:
     """The joint with the largest acceleration."""
     if row is None or not row.a.size:
         return None
-    at = int(np.argmax(np.abs(row.a[0]) / mech.programs.rate_units))
+    return joint_of_rate(mech, int(np.argmax(np.abs(row.a[0]) / mech.programs.rate_units)))
+
+
+def joint_of_rate(mech: Mechanism, at: int) -> str | None:
+    """The joint that has the rate of this number."""
     return next((joint.name for joint in mech.joints if joint.v_slice.start <= at < joint.v_slice.stop), None)
+
+
+def force_values(mech: Mechanism, q: Floats, v: Floats, t: Floats) -> list[tuple[JointForce | PointForce, Floats]]:
+    """The force elements with laws of one value, each with its values (n,) at states q, v (n, ·) and times t (n,)."""
+    elements = [e for e in mech.description.elements if isinstance(e, JointForce | PointForce)]
+    if not elements:
+        return []
+    values = mech.kernels.evaluate(Request("force_values"), q, v, t=t)
+    return [(element, values[:, k]) for k, element in enumerate(elements)]

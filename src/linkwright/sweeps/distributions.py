@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.arguments import check_names
 from linkwright.base.arrays import Floats
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 
 _LEAST = 2.0**-53  # probabilities of 0 and 1 are as close to these as doubles tell
 
@@ -38,10 +39,12 @@ class Distribution:
         flat = [y for x in shown for y in (x if isinstance(x, tuple) else (x,))]
         return f"{self.name}({', '.join(f'{x:g}' for x in flat)})"
 
-    def refuse(self, wrong: bool, why: str) -> None:
-        """An error if its numbers are wrong."""
-        if wrong:
-            raise ModelError(f"{self}: {why}; give {self.name}({DISTRIBUTIONS[self.name][1]})")
+    def unless(self, *faults: tuple[bool, str]) -> Distribution:
+        """Itself, or an error if one of these faults of its numbers is there."""
+        for wrong, why in faults:
+            if wrong:
+                raise ModelError(f"{self}: {why}; give {self.name}({DISTRIBUTIONS[self.name][1]})")
+        return self
 
 
 def normal(mean: float, deviation: float, low: float | None = None, high: float | None = None) -> Distribution:
@@ -69,8 +72,7 @@ def normal(mean: float, deviation: float, low: float | None = None, high: float 
         return np.clip(mean + deviation * np.asarray(ndtri(part)), least, most)
 
     law = Distribution("normal", (mean, deviation, low, high), at)
-    law.refuse(not deviation > 0.0, "the deviation is not positive")
-    law.refuse(not least < most, "low is not below high")
+    law.unless((not deviation > 0.0, "the deviation is not positive"), (not least < most, "low is not below high"))
     at(np.array([0.5]))
     return law
 
@@ -92,10 +94,8 @@ def lognormal(median: float, sigma: float) -> Distribution:
 
         return np.asarray(median * np.exp(sigma * ndtri(np.clip(probability, _LEAST, 1.0 - _LEAST))))
 
-    law = Distribution("lognormal", (median, sigma), at)
-    law.refuse(not median > 0.0, "the median is not positive")
-    law.refuse(not sigma > 0.0, "sigma is not positive")
-    return law
+    faults = (not median > 0.0, "the median is not positive"), (not sigma > 0.0, "sigma is not positive")
+    return Distribution("lognormal", (median, sigma), at).unless(*faults)
 
 
 def uniform(low: float, high: float) -> Distribution:
@@ -109,8 +109,7 @@ def uniform(low: float, high: float) -> Distribution:
     """
     low, high = _numbers("uniform", low, high)
     law = Distribution("uniform", (low, high), lambda probability: low + (high - low) * probability)
-    law.refuse(not low < high, "low is not below high")
-    return law
+    return law.unless((not low < high, "low is not below high"))
 
 
 def loguniform(low: float, high: float) -> Distribution:
@@ -124,8 +123,7 @@ def loguniform(low: float, high: float) -> Distribution:
     """
     low, high = _numbers("loguniform", low, high)
     law = Distribution("loguniform", (low, high), lambda probability: np.asarray(low * (high / low) ** probability))
-    law.refuse(not 0.0 < low < high, "low is not between zero and high")
-    return law
+    return law.unless((not 0.0 < low < high, "low is not between zero and high"))
 
 
 def triangular(low: float, mode: float, high: float) -> Distribution:
@@ -145,9 +143,8 @@ def triangular(low: float, mode: float, high: float) -> Distribution:
         falling = high - np.sqrt((1.0 - probability) * wide * down)
         return np.where(probability * wide < up, rising, falling)
 
-    law = Distribution("triangular", (low, mode, high), at)
-    law.refuse(not (low <= mode <= high and low < high), "they are not in ascending order")
-    return law
+    fault = (not (low <= mode <= high and low < high), "they are not in ascending order")
+    return Distribution("triangular", (low, mode, high), at).unless(fault)
 
 
 def choice(values: Sequence[float]) -> Distribution:
@@ -183,8 +180,7 @@ DISTRIBUTIONS: dict[str, tuple[Callable[..., Distribution], str]] = {
 
 def distribution(name: str, numbers: Sequence[float]) -> Distribution:
     """A distribution by its name and numbers in their order."""
-    if name not in DISTRIBUTIONS:
-        raise NameNotFound("distribution", name, list(DISTRIBUTIONS))
+    check_names("distribution", [name], DISTRIBUTIONS)
     make, takes = DISTRIBUTIONS[name]
     try:
         return make(*numbers)

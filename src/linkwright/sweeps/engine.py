@@ -50,7 +50,7 @@ class Kinematic:
         for k in range(len(cases)):
             try:
                 if not cases.possible[k]:
-                    self.model.task.mechanism(cases.values[k])  # its reader says best what is wrong
+                    self.model.task.reader.mechanism(cases.values[k])  # its reader says best what is wrong
                 if self.model.base.description.initial:
                     starts[k] = self._start(cases, k)
             except LinkwrightError as error:

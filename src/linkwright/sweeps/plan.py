@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.arguments import path_text, positive_number, real_array, whole_number
+from linkwright.base.arguments import check_names, path_text, positive_number, real_array, whole_number
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.errors import ModelError, NameNotFound
+from linkwright.errors import ModelError
 from linkwright.sweeps.distributions import DISTRIBUTIONS, Distribution
 
 #: Called with how many cases are done, and how many there are.
@@ -264,8 +264,8 @@ def _spread(way: str, dimensions: int, n: int, seed: int) -> Floats:
 def _check(parameters: Mapping[str, Any], sampling: Sampling) -> None:
     if not isinstance(parameters, Mapping) or not parameters:
         raise ModelError("a study needs parameters that vary, as in {'length': [0.1, 0.2], 'mass': lw.normal(1, 0.1)}")
-    if sampling.method is not None and sampling.method not in SAMPLINGS:
-        raise NameNotFound("sampling", str(sampling.method), list(SAMPLINGS))
+    if sampling.method is not None:
+        check_names("sampling", [sampling.method], SAMPLINGS)
     for name, x, least in (("cases", sampling.cases, 1), ("draws", sampling.draws, 1), ("seed", sampling.seed, 0)):
         if x is not None:
             whole_number(name, x, least)

@@ -8,8 +8,6 @@ anything is read, and nothing in them is run.
 from __future__ import annotations
 
 import errno
-import hashlib
-import io
 import json
 import os
 import re
@@ -22,10 +20,9 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.arrays import Floats
 from linkwright.base.files import cannot_write, kind, open_lock, open_regular, write_bytes
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError
-from linkwright.results.solution_files import DAMAGE, plain_array
+from linkwright.results.solution_files import DAMAGE, archive_bytes, digest_of, plain_array
 from linkwright.sweeps.manifest import (
     FORMAT,
     MANIFEST,
@@ -177,14 +174,11 @@ class Store:
             "reasons": {str(k): reason for k, reason in enumerate(batch.reasons) if reason},
             "by": by,
             "seconds": seconds,
-            "digest": _digest(arrays),
+            "digest": digest_of(*arrays),
         }
-        content: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode("ascii"), np.uint8)}
-        content |= {f"a{k}": x for k, x in enumerate(arrays)}
-        archive = io.BytesIO()
-        np.savez(archive, **content)
         _refuse_links(self.folder, CHUNKS)
-        write_bytes(self._chunk(index), archive.getbuffer(), links=False)
+        content = archive_bytes(header, {f"a{k}": x for k, x in enumerate(arrays)})
+        write_bytes(self._chunk(index), content, links=False)
 
     def read(self, index: int) -> Batch | None:
         """A finished chunk; none if it is not there, not of this study, or damaged, and has to be computed."""
@@ -202,7 +196,7 @@ class Store:
         if header["format"] != FORMAT or header["study"] != self.study or header["index"] != index:
             return None
         arrays = [_array(archive, f"a{k}", size, np.float64) for k in range(len(header["names"]))]
-        if header["digest"] != _digest(arrays) or any(x.ndim < 1 or len(x) != n for x in arrays):
+        if header["digest"] != digest_of(*arrays) or any(x.ndim < 1 or len(x) != n for x in arrays):
             return None
         by_number = header["reasons"]
         reasons = [str(by_number.get(str(k), "")) for k in range(n)]
@@ -234,13 +228,6 @@ def _array(archive: zipfile.ZipFile, name: str, size: int, dtype: Any) -> NDArra
     if array is None or array.dtype != np.dtype(dtype):
         raise ValueError(f"{name} is packed, or not of type {np.dtype(dtype)}")
     return array
-
-
-def _digest(arrays: list[Floats]) -> str:
-    digest = hashlib.sha256()
-    for x in arrays:
-        digest.update(repr(x.shape).encode() + np.ascontiguousarray(x).tobytes())
-    return digest.hexdigest()
 
 
 def _chunk_names(folder: Path) -> list[str]:

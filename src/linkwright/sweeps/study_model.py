@@ -44,14 +44,14 @@ class StudyModel:
     def mechanism(self, values: Sequence[float] | Floats) -> Mechanism:
         """The mechanism of a case."""
         if self.read_anew:
-            return self.task.mechanism(values)
+            return self.task.reader.mechanism(values)
         numbers = np.asarray(values, float).tolist()
         return self.base.with_parameters(**dict(zip(self.names, numbers, strict=True)))
 
     def case(self, cases: Cases, row: int) -> Mechanism:
         """The mechanism of one of some cases; the reader knows why an impossible one cannot be built."""
         values = cases.values[row]
-        return self.mechanism(values) if cases.possible[row] else self.task.mechanism(values)
+        return self.mechanism(values) if cases.possible[row] else self.task.reader.mechanism(values)
 
     def solution(self, values: Sequence[float] | Floats, times: Floats) -> Solution:
         """One case, as `lw.analyse` does it."""
@@ -96,7 +96,7 @@ class StudyModel:
         base = self.base.description
         for changed in self._around([name]):
             try:
-                there = self.task.mechanism(changed).description
+                there = self.task.reader.mechanism(changed).description
             except LinkwrightError:
                 continue
             kinematic = self.task.analysis == "kinematic"
@@ -107,7 +107,7 @@ class StudyModel:
         """Whether other values of the swept parameters make another mechanism of the text than of the base."""
         for values in self._around(self.names):
             try:
-                read = self.task.mechanism(values).description
+                read = self.task.reader.mechanism(values).description
                 bound = self.base.with_parameters(**dict(zip(self.names, values, strict=True))).description
             except LinkwrightError:
                 continue
@@ -142,9 +142,9 @@ class Readable:
         beyond = (values < self._low) | (values > self._high) | ~np.isfinite(values)
         ends = np.concatenate([np.argmin(values, axis=0), np.argmax(values, axis=0)])
         asked = [k for k in dict.fromkeys(ends.tolist()) if beyond[k].any()]
-        if any(reason_of(self.task.mechanism, values[k]) for k in asked):
+        if any(reason_of(self.task.reader.mechanism, values[k]) for k in asked):
             return [
-                reason_of(self.task.mechanism, row) if out.any() else ""
+                reason_of(self.task.reader.mechanism, row) if out.any() else ""
                 for row, out in zip(values, beyond, strict=True)
             ]
         self._low, self._high = np.fmin(self._low, values.min(axis=0)), np.fmax(self._high, values.max(axis=0))

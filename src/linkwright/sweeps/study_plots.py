@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwright.base.arguments import check_names
 from linkwright.base.arrays import Floats
-from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.errors import LinkwrightError
 from linkwright.results.solution_plots import check_figure, style
 
 if TYPE_CHECKING:
@@ -29,13 +31,11 @@ def plot(
     path: str | os.PathLike[str] | None = None,
 ) -> Figure:
     """The figure of a study; it belongs to no window and to no state of matplotlib's."""
-    try:
-        from linkwright.results.figures import ShownFigure, save_figure
-    except ImportError as error:
-        raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from error
+    from linkwright.results.figures import ShownFigure, save_figure  # weight: matplotlib
+
     check_figure(path)
-    if kind is not None and kind not in KINDS:
-        raise NameNotFound("kind of figure", str(kind), list(KINDS))
+    if kind is not None:
+        check_names("kind of figure", [kind], KINDS)
     scalars, series = _chosen(study, names)
     chosen = kind or _fitting(study, scalars)
     if chosen != "series" and not scalars:
@@ -48,16 +48,10 @@ def plot(
     if names is None:  # a series that never changes is drawn only where it is asked for by name
         series = [name for name in series if _moves(study[name][study.ok])] or series
     draw(study, figure, (series if chosen == "series" else scalars))
-    figure.suptitle(_wrapped(study.described()), fontsize=9.5, color=_INK)
-    if path is not None:
-        save_figure(figure, path)
+    title = "\n".join(line for part in study.described().split("\n") for line in wrap(part, 100))
+    figure.suptitle(title.replace("$", r"\$"), fontsize=9.5, color=_INK)
+    save_figure(figure, path)
     return figure
-
-
-def _wrapped(text: str) -> str:
-    from textwrap import wrap
-
-    return "\n".join(line for part in text.split("\n") for line in wrap(part, 100)).replace("$", r"\$")
 
 
 def _chosen(study: Study, names: str | list[str] | None) -> tuple[list[str], list[str]]:

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.arguments import path_text
+from linkwright.analysis.analyse import KINDS
+from linkwright.base.arguments import check_names, path_text
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError, NameNotFound
-from linkwright.model.system import SIMULATION_METHODS
-from linkwright.outputs.output_language import KINDS, AnalysisSettings, kind_of, named, times_asked
+from linkwright.model.system import FREEDOMS, SIMULATION_METHODS
+from linkwright.outputs.output_language import AnalysisSettings, kind_of, named, times_asked
 from linkwright.simulation.run_settings import Stepping
 
 if TYPE_CHECKING:
@@ -189,8 +190,7 @@ class Task:
             raise FormatError(f"has no task of a study ({error})") from error
         except (LookupError, TypeError, AttributeError) as error:
             raise FormatError("has no task of a study") from error
-        if task.analysis not in KINDS:
-            raise NameNotFound("analysis", task.analysis, list(KINDS))
+        check_names("analysis", [task.analysis], KINDS)
         return task
 
     @cached_property
@@ -213,15 +213,13 @@ class Task:
         text = ModelText(self.model, _UNNAMED, self.folder)
         return self.read or CaseReader(text, self.names, self.parameters)
 
-    def mechanism(self, values: ArrayLike | None = None) -> Mechanism:
-        """The mechanism of one case, built from the text."""
-        return self.reader.mechanism(values)
-
     def solution(self, values: ArrayLike) -> Solution:
         """One case on its own, as `lw.analyse` does it."""
         from linkwright.analysis.analyse import analyse
 
-        return analyse(self.mechanism(values), times=self.times, analysis=self.analysis, **self.analysis_settings)
+        return analyse(
+            self.reader.mechanism(values), times=self.times, analysis=self.analysis, **self.analysis_settings
+        )
 
     @property
     def analysis_settings(self) -> dict[str, Any]:
@@ -313,13 +311,10 @@ def _unwritten(error: LinkwrightError) -> ModelError:
 def _settings(plain: Mapping[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name, value in plain.items():
-        if name not in SETTINGS:
-            raise NameNotFound("setting", str(name), list(SETTINGS))
+        check_names("setting", [name], SETTINGS)
         settings[name] = _text(value) if name in ("freedom", "method") else _number(value)
-    if settings.get("freedom", "pivoting") not in ("minimum-norm", "pivoting"):
-        raise NameNotFound("way with freedom", settings["freedom"], ["minimum-norm", "pivoting"])
-    if settings.get("method", "rk45") not in SIMULATION_METHODS:
-        raise NameNotFound("method", settings["method"], list(SIMULATION_METHODS))
+    check_names("way with freedom", [settings.get("freedom", FREEDOMS[0])], FREEDOMS)
+    check_names("method", [settings.get("method", SIMULATION_METHODS[0])], SIMULATION_METHODS)
     return settings
 
 

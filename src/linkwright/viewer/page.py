@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -266,12 +266,6 @@ def page(scene: dict[str, Any]) -> str:
     return _SLOT.sub(lambda match: filled[match[1]], template)
 
 
-def write_page(path: Path, text: str) -> None:
-    """Write a page whole or not at all."""
-    # A name may hold half a surrogate pair, which UTF-8 has no bytes for.
-    write_bytes(path, text.encode("utf-8", "replace"))
-
-
 def _json(scene: dict[str, Any]) -> str:
     """JSON that can end no script block and start no comment in HTML; beyond ASCII everything is escaped."""
     text = json.dumps(scene, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -302,9 +296,10 @@ class Animation:
         self.page, self.title, self.height = text, title, height
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it as one HTML file that any browser shows, and give its path."""
+        """Write it, whole or not at all, as one HTML file that any browser shows, and give its path."""
         target = Path(path_text("an animation", path))
-        write_page(target, self.page)
+        # A name may hold half a surrogate pair, which UTF-8 has no bytes for.
+        write_bytes(target, self.page.encode("utf-8", "replace"))
         return target
 
     def __repr__(self) -> str:
@@ -318,10 +313,6 @@ class Animation:
         return self.html()
 
 
-@overload
-def animate(scene: dict[str, Any], path: str | os.PathLike[str], height: int | None = None) -> Path: ...
-@overload
-def animate(scene: dict[str, Any], path: None = None, height: int | None = None) -> Animation: ...
 def animate(
     scene: dict[str, Any], path: str | os.PathLike[str] | None = None, height: int | None = None
 ) -> Path | Animation:
@@ -338,8 +329,7 @@ def frame(text: str, title: str, height: int = HEIGHT) -> str:
     """The page in a sandboxed frame: its scripts run, with an origin of their own and no way to the network."""
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     assert policy is not None, "the page has a policy"
-    loader = f"'sha256-{base64.b64encode(hashlib.sha256(_LOADER.encode()).digest()).decode()}'"
-    allowed = policy[1].replace("script-src ", f"script-src {loader} ")
+    allowed = policy[1].replace("script-src ", f"script-src {_hash(_LOADER)} ")
     packed = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
     inner = (
         f'<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{allowed}">'

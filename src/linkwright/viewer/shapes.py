@@ -290,23 +290,9 @@ def _glyph(motion: Motion, base: Place, mover: Place, unit: float, color: Callab
     return Glyph(base, mover, color(mover.body), unit, (float(shift.min()), float(shift.max())), away)
 
 
-def _revolute(g: Glyph) -> Pair:
-    u = g.unit
-    hub = solid("cylinder", (1.8 * u, 3.6 * u), g.base.p, g.base.r, STEEL)
-    pin = solid("cylinder", (0.9 * u, 4.1 * u), g.base.p, g.base.r, PIN)
-    return [hub, pin], []
-
-
-def _prismatic(g: Glyph) -> Pair:
-    u = g.unit
-    at, length = g.rail(6.5 * u)
-    rail = solid("box", (1.1 * u, 1.1 * u, length), at, g.base.r, STEEL)
-    stops = [
-        solid("box", (2.2 * u, 2.2 * u, 0.7 * u), at, g.base.r, STEEL, shift=(0.0, 0.0, s * 0.5 * length))
-        for s in (-1, 1)
-    ]
-    block = solid("box", (3.3 * u, 3.3 * u, 5.6 * u), g.mover.p, g.mover.r, g.color)
-    return [rail, *stops], [block]
+def _solid(side: Place, g: Glyph, kind: str, size: tuple[float, ...], color: str = STEEL) -> Part:
+    """A part at one side of a joint; sizes are in radii of a bar."""
+    return solid(kind, g.unit * np.array(size), side.p, side.r, color)
 
 
 def _track(g: Glyph, thickness: float) -> Part:
@@ -314,30 +300,23 @@ def _track(g: Glyph, thickness: float) -> Part:
     return solid("cylinder", (thickness * g.unit, length), at, g.base.r, STEEL)
 
 
-def _cylindrical(g: Glyph) -> Pair:
+def _rail_and_stops(g: Glyph) -> list[Part]:
     u = g.unit
-    sleeve = solid("cylinder", (1.8 * u, 5.0 * u), g.mover.p, g.mover.r, g.color)
-    return [_track(g, 0.8)], [sleeve]
+    at, length = g.rail(6.5 * u)
+    stops = [
+        solid("box", (2.2 * u, 2.2 * u, 0.7 * u), at, g.base.r, STEEL, shift=(0.0, 0.0, s * 0.5 * length))
+        for s in (-1, 1)
+    ]
+    return [solid("box", (1.1 * u, 1.1 * u, length), at, g.base.r, STEEL), *stops]
 
 
-def _screw(g: Glyph) -> Pair:
+def _thread(g: Glyph) -> list[Part]:
     u = g.unit
     at, length = g.rail(6.5 * u)
     count = int(np.clip(length / (1.1 * u), 2, 60))
     places = np.linspace(-0.5, 0.5, count) * (length - 0.6 * u)
     ridges = [solid("cylinder", (1.1 * u, 0.4 * u), at, g.base.r, STEEL, shift=(0.0, 0.0, s)) for s in places]
-    nut = solid("cylinder", (1.9 * u, 4.0 * u), g.mover.p, g.mover.r, g.color)
-    return [_track(g, 0.75), *ridges], [nut]
-
-
-def _spherical(g: Glyph) -> Pair:
-    return [solid("sphere", 2.1 * g.unit, g.base.p, g.base.r, STEEL)], []
-
-
-def _universal(g: Glyph) -> Pair:
-    arms = [solid("cylinder", (0.85 * g.unit, 5.0 * g.unit), side.p, side.r, STEEL) for side in (g.base, g.mover)]
-    heart = solid("sphere", 1.5 * g.unit, g.base.p, g.base.r, PIN)
-    return [arms[0], heart], [arms[1]]
+    return [_track(g, 0.75), *ridges]
 
 
 def _plate(g: Glyph) -> list[Part]:
@@ -347,18 +326,19 @@ def _plate(g: Glyph) -> list[Part]:
     return [bar(ring[k - 1], ring[k], 0.4 * g.unit, STEEL, layer="joint") for k in range(4)]
 
 
-def _planar(g: Glyph) -> Pair:
-    puck = solid("cylinder", (2.4 * g.unit, 1.2 * g.unit), g.mover.p, g.mover.r, g.color)
-    return _plate(g), [puck]
-
-
 #: How the kinds of joints look; those that are not here are not seen.
 GLYPHS: dict[str, Callable[[Glyph], Pair]] = {
-    "revolute": _revolute,
-    "prismatic": _prismatic,
-    "cylindrical": _cylindrical,
-    "screw": _screw,
-    "spherical": _spherical,
-    "universal": _universal,
-    "planar": _planar,
+    "revolute": lambda g: (
+        [_solid(g.base, g, "cylinder", (1.8, 3.6)), _solid(g.base, g, "cylinder", (0.9, 4.1), PIN)],
+        [],
+    ),
+    "prismatic": lambda g: (_rail_and_stops(g), [_solid(g.mover, g, "box", (3.3, 3.3, 5.6), g.color)]),
+    "cylindrical": lambda g: ([_track(g, 0.8)], [_solid(g.mover, g, "cylinder", (1.8, 5.0), g.color)]),
+    "screw": lambda g: (_thread(g), [_solid(g.mover, g, "cylinder", (1.9, 4.0), g.color)]),
+    "spherical": lambda g: ([_solid(g.base, g, "sphere", (2.1,))], []),
+    "universal": lambda g: (
+        [_solid(g.base, g, "cylinder", (0.85, 5.0)), _solid(g.base, g, "sphere", (1.5,), PIN)],
+        [_solid(g.mover, g, "cylinder", (0.85, 5.0))],
+    ),
+    "planar": lambda g: (_plate(g), [_solid(g.mover, g, "cylinder", (2.4, 1.2), g.color)]),
 }

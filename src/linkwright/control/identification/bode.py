@@ -83,10 +83,9 @@ def bode(
     for ax in axes:
         ax.grid(which="both", color="#dddddd", linewidth=0.6)
     axes[0].legend(fontsize=8, loc="best")
-    if path is not None:
-        from linkwright.results.figures import save_figure  # weight: matplotlib
+    from linkwright.results.figures import save_figure  # weight: matplotlib
 
-        save_figure(figure, path)
+    save_figure(figure, path)
     return figure
 
 

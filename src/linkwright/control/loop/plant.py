@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.arguments import finite_array
+from linkwright.base.arguments import check_names, finite_array
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.errors import ModelError, NameNotFound, ShapeError
@@ -21,8 +21,9 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.model.frames import coordinate_units
 from linkwright.results.solution import Solution
 from linkwright.results.status import Series
-from linkwright.simulation.initialise import MOVED, is_near
-from linkwright.simulation.integrators import METHODS, STIFF, tableau_of
+from linkwright.simulation.initialise import notes_of_moves
+from linkwright.simulation.integrators import tableau_of
+from linkwright.simulation.run_settings import refuse_immobile
 from linkwright.simulation.step_control import CLOSED
 from linkwright.simulation.step_programs import HeldKernels
 from linkwright.tape.build import record
@@ -148,14 +149,10 @@ class Plant:
     """
 
     def __init__(self, mech: Mechanism, method: str = "rk4", free: Sequence[str] = ()) -> None:
-        if method not in METHODS or method == STIFF:
-            raise NameNotFound("method", str(method), [m for m in METHODS if m != STIFF])
-        if not mech.nv:
-            raise ModelError(f"nothing moves in {mech.name!r}: it has no joint with a freedom", element=mech.name)
+        tableau = tableau_of(method)
+        refuse_immobile(mech)
         known = mech.parameters
-        for name in free:
-            if name not in known:
-                raise NameNotFound("parameter", str(name), list(known))
+        check_names("parameter", free, mech.parameters)
         nearest = mech.auxiliary.nearest_with_free(free)
         mech, self.nearest_notes = nearest.mechanism, nearest.notes
         self.mech, self.free = mech, tuple(free)
@@ -165,7 +162,7 @@ class Plant:
         self.rounds = 0.0  # of projection, all together
         self._settings = np.zeros(3)
         self._next = np.zeros(mech.nq), np.zeros(mech.nv), np.zeros(mech.nv)
-        self._kernels = HeldKernels(mech, tableau_of(method), self.free)
+        self._kernels = HeldKernels(mech, tableau, self.free)
         self._more = [self.p] if self.free else []
         inputs = [self.q, self.v, self._settings, self.tau, *self._more]
         self._run = bound(self._kernels.advance, inputs, [*self._next, self.summary])
@@ -196,12 +193,7 @@ class Plant:
         self.rounds = 0.0
         if not self.finite:
             raise ModelError("the acceleration at the start is no finite number; look at the forces and the masses")
-        units = coordinate_units(mech.tree)
-        if not is_near(self.q, state[0], units[0], MOVED):
-            notes.append("q0 does not close the loops; the nearest coordinates that do were taken")
-        if state[1].any() and not is_near(self.v, state[1], units[1], MOVED, rates=True):
-            notes.append("v0 does not keep the loops closed; the nearest rates that do were taken")
-        return notes
+        return notes + notes_of_moves((state[0], state[1]), (self.q, self.v), coordinate_units(mech.tree))
 
     def _set_parameters(self, parameters: Mapping[str, float]) -> None:
         known = self.mech.parameters
