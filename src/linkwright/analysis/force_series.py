@@ -7,7 +7,6 @@ Gears are not in it: each exerts its force on its follower's coordinate, and −
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,17 +14,14 @@ from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.joint_reactions import exerted
 from linkwright.errors import LinkwrightError
-from linkwright.model.elements import JointForce
+from linkwright.mechanism import Mechanism
+from linkwright.model.elements import Driver, JointForce
 from linkwright.model.quantities import turns
 from linkwright.model.topology import reacting_bodies
+from linkwright.results.solution import Solution
 from linkwright.results.status import Series
 from linkwright.simulation.termination import force_values
 from linkwright.spatial.rotation import euler_parameters_matrix
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
-    from linkwright.model.elements import Driver
-    from linkwright.results.solution import Solution
 
 MOST = 50  # joints whose reactions are kept
 MOST_POINTS = 20_001  # time points up to which they are, where loops make each take a tenth of a millisecond

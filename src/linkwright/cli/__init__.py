@@ -8,7 +8,7 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends with SystemExit: 0 done, 1 the model or the work is at fault, 2 the words are."""
     try:
-        from linkwright.cli.app import run
+        from linkwright.cli.app import run  # weight: cli
 
         code = run(arguments)
     except KeyboardInterrupt:  # while the verbs were still being imported

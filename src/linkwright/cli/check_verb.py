@@ -26,7 +26,11 @@ from linkwright.cli.screen import (
     print_warning,
 )
 from linkwright.errors import on_one_line
-from linkwright.simulation.termination import joint_of_rate
+from linkwright.model.elements import AppliedWrench, JointForce
+from linkwright.model.expression import numeric_values
+from linkwright.model.model_checks import listed
+from linkwright.model.quantities import spoken
+from linkwright.model.system import System, idle_settings
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
@@ -48,7 +52,7 @@ def check(
     argument: Arguments = None,
 ) -> None:
     """Read MODEL and print its bodies, joints, coordinates and degrees of freedom, and what is odd about it."""
-    from linkwright.analysis.analyse import ready
+    from linkwright.analysis.analyse import ready  # weight: analysis
 
     files = file_options(folder, trust, argument)
     loaded = load(model, base=base, mimic=mimic, fixed=fixed, parameters=assignments(set_) or None, **files)
@@ -78,9 +82,8 @@ def check(
 
 def _remarks(mechanism: Mechanism) -> list[str]:
     """What SYSTEM sets in vain, and what of the model is hardly meant."""
-    from linkwright.constraints.kinematic_motion import times_of
-    from linkwright.constraints.model_notes import remarks
-    from linkwright.model.system import idle_settings
+    from linkwright.constraints.kinematic_motion import times_of  # weight: constraints
+    from linkwright.constraints.model_notes import remarks  # weight: constraints
 
     d = mechanism.description
     if d.system is None:
@@ -99,9 +102,8 @@ def constrained(mechanism: Mechanism) -> bool:
 def _freedom(mechanism: Mechanism) -> list[str]:
     """How well the mechanism can be assembled, its undriven degrees of freedom, and what is redundant."""
 
-    from linkwright.constraints.kinematics import Kinematics
-    from linkwright.dynamics.closed.initial_state import placed
-    from linkwright.model.system import System
+    from linkwright.constraints.kinematics import Kinematics  # weight: constraints
+    from linkwright.dynamics.closed.initial_state import placed  # weight: dynamics
 
     d = mechanism.description
     system = d.system or System()
@@ -132,11 +134,6 @@ def summary(mechanism: Mechanism) -> list[str]:
 
 def force_lines(mechanism: Mechanism) -> list[str]:
     """Forces, the beginning of motion, bodies without mass where they matter, and what SYSTEM asks for."""
-    from linkwright.model.elements import AppliedWrench, JointForce
-    from linkwright.model.expression import numeric_values
-    from linkwright.model.model_checks import listed
-    from linkwright.model.quantities import spoken
-
     d, lines = mechanism.description, []
     forces = []
     for e in d.elements:
@@ -165,6 +162,8 @@ def force_lines(mechanism: Mechanism) -> list[str]:
 
 def oddities(mechanism: Mechanism) -> list[str]:
     """What is allowed, and yet will surprise: here, directions in which nothing has inertia."""
+    from linkwright.simulation.termination import joint_of_rate  # weight: simulation
+
     if not mechanism.nv:
         return ["nothing moves: every joint is fixed"]
     if mechanism.loops:  # there is no one mass matrix to look at

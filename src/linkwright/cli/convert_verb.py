@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from linkwright.base.arguments import counted
+from linkwright.base.files import check_place, write_text
 from linkwright.cli.screen import (
     Arguments,
     Base,
@@ -24,6 +26,7 @@ from linkwright.cli.screen import (
     printed_warnings,
 )
 from linkwright.errors import LinkwrightError
+from linkwright.formats.model_files import format_of, read
 
 Friction = Annotated[
     str | None,
@@ -54,9 +57,6 @@ def convert(
 
     What that language cannot hold is reported: in warnings, or, where it would be another mechanism, as an error.
     """
-    from linkwright.base.files import check_place, write_text
-    from linkwright.formats.model_files import format_of, read
-
     write = _writer(output)
     if output.exists() and model.exists() and output.resolve() == model.resolve():
         raise LinkwrightError(f"{output}: is the model itself; give another file to write")
@@ -78,25 +78,24 @@ def convert(
     console().print(f"{output}: {description.name}, {size}", soft_wrap=True)
 
 
+#: The languages that models are written in, by the endings of files: the module, in which `write_LANGUAGE` is.
+_WRITERS = {
+    ".mks": ("mks", "mks.mks_writer"),
+    ".urdf": ("urdf", "urdf_writer"),
+    ".xml": ("mjcf", "mjcf.mjcf_writer"),
+    ".mjcf": ("mjcf", "mjcf.mjcf_writer"),
+    ".sdf": ("sdf", "sdf.sdf_writer"),
+    ".world": ("sdf", "sdf.sdf_writer"),
+}
+
+
 def _writer(output: Path) -> Callable[[Any], str]:
-    name = output.name.lower()
-    if name.endswith(".mks"):
-        from linkwright.formats.mks.mks_writer import write_mks
-
-        return write_mks
-    if name.endswith(".urdf"):
-        from linkwright.formats.urdf_writer import write_urdf
-
-        return write_urdf
-    if name.endswith((".xml", ".mjcf")):
-        from linkwright.formats.mjcf.mjcf_writer import write_mjcf
-
-        return write_mjcf
-    if name.endswith((".sdf", ".world")):
-        from linkwright.formats.sdf.sdf_writer import write_sdf
-
-        return write_sdf
-    text = "models are written as .mks, .urdf, .xml (MJCF) or .sdf; choose one of these endings"
-    if name.endswith((".dh.toml", ".xacro")):
-        text = f"{output.suffix} files are read, not written; {text}"
-    raise LinkwrightError(f"{output}: {text}")
+    """The writer for a file, imported when it is needed: lxml and lark are slow to import."""
+    if output.suffix.lower() not in _WRITERS:
+        text = "models are written as .mks, .urdf, .xml (MJCF) or .sdf; choose one of these endings"
+        if output.name.lower().endswith((".dh.toml", ".xacro")):
+            text = f"{output.suffix} files are read, not written; {text}"
+        raise LinkwrightError(f"{output}: {text}")
+    language, module = _WRITERS[output.suffix.lower()]
+    write: Callable[[Any], str] = getattr(import_module(f"linkwright.formats.{module}"), f"write_{language}")
+    return write

@@ -16,6 +16,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+import linkwright as lw
 from linkwright.cli.check_verb import summary
 from linkwright.cli.run_verb import perform
 from linkwright.cli.screen import console, grid, load, model_table
@@ -85,8 +86,6 @@ def _insist(error: float, who: str) -> None:
 
 
 def _show_speed(screen: Console, arm: Any, peer: Pinocchio | None, q: Any, v: Any, tau: Any) -> None:
-    import linkwright as lw
-
     works = _works(arm, q, v, tau)
     theirs = {} if peer is None else peer.works(q, v, tau)
     with screen.status("timing"):
@@ -176,8 +175,6 @@ class Measured:
 
 def _in_turns(here: Work, there: Work | None) -> Measured:
     """Medians over rounds in which both sides take their turn, so that a busy machine is busy for both."""
-    import linkwright as lw
-
     sides = [_Timer(work) for work in (here, there) if work is not None]
     lw.set_threads(1)
     try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+import linkwright as lw
 from linkwright.base.files import check_place, write_text
 from linkwright.cli.screen import (
     Bar,
@@ -77,8 +78,6 @@ def equations(
     mimic: Followers = None,
 ) -> None:
     """Derive the equations of motion of MODEL: F + d = M(q) q̈ + h(q, q̇) + friction + g(q)."""
-    import linkwright as lw
-
     targets = [(path, as_) for path, as_ in zip((latex, html, markdown, python, c), _LANGUAGES, strict=True) if path]
     _refuse_twice([path for path, _ in targets])
     for path, _ in targets:
@@ -138,7 +137,7 @@ def _sheet(eq: Equations, wanted: bool, bar: Bar) -> Sheet | None:
 
 def _with_values(mechanism: Mechanism, settings: list[str] | None) -> Mechanism:
     """The mechanism with the values of --set."""
-    from linkwright.formats.mks.values import constant
+    from linkwright.formats.mks.values import constant  # weight: lark
 
     values = {}
     for name, value in assignments(settings).items():
@@ -151,7 +150,7 @@ def _with_values(mechanism: Mechanism, settings: list[str] | None) -> Mechanism:
 
 def _print_estimate(mechanism: Mechanism, options: dict[str, Any]) -> None:
     """What is to come, where it will be long."""
-    from linkwright.symbolic.equations import estimated
+    from linkwright.symbolic.equations import estimated  # weight: flint
 
     size = estimated(mechanism, **options)
     if size.seconds > _LONG:
@@ -165,7 +164,7 @@ def _print_collected(eq: Equations) -> None:
 
 
 def _text(eq: Equations, sheet: Sheet | None, method: str) -> str:
-    from linkwright.symbolic.printing import PRINTERS  # for weight: flint
+    from linkwright.symbolic.printing import PRINTERS  # weight: flint
 
     if sheet is None:
         text: str = getattr(eq, method)("recursive")
@@ -175,8 +174,8 @@ def _text(eq: Equations, sheet: Sheet | None, method: str) -> str:
 
 def _show(screen: Console, sheet: Sheet, quiet: bool) -> None:
     """The formulas, or where they are long the table of their sizes."""
-    from linkwright.symbolic.printing import operations, text
-    from linkwright.symbolic.printing.sheet import places, terms
+    from linkwright.symbolic.printing import operations, text  # weight: flint
+    from linkwright.symbolic.printing.sheet import places, terms  # weight: flint
 
     cost = operations(sheet)
     if sheet.terms <= _SHOWN and not quiet:

@@ -59,10 +59,10 @@ def export(
     argument: Arguments = None,
 ) -> None:
     """Write a function of MODEL, with all its numbers, as files that need nothing else."""
-    from linkwright.dynamics.functions import FUNCTIONS
-    from linkwright.exports.export import check_language, single_text
-    from linkwright.exports.export import export as write
-    from linkwright.exports.subject import STEP, subject
+    from linkwright.dynamics.functions import FUNCTIONS  # weight: dynamics
+    from linkwright.exports.export import check_language, single_text  # weight: exports
+    from linkwright.exports.export import export as write  # weight: exports
+    from linkwright.exports.subject import STEP, subject  # weight: exports
 
     check_language(to, precision, arduino, output)
     if function not in FUNCTIONS and function != STEP:

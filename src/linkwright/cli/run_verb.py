@@ -14,6 +14,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
+import linkwright as lw
 from linkwright.base.arguments import check_names
 from linkwright.cli.screen import (
     Bar,
@@ -27,11 +28,11 @@ from linkwright.cli.screen import (
     printed_warnings,
 )
 from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
+from linkwright.model.description import Description
 from linkwright.model.system import FIXED_STEP_METHODS, FREEDOMS, SIMULATION_METHODS, AnalysisKind, System
 from linkwright.results.status import Series
 
 if TYPE_CHECKING:
-    from linkwright.model.description import Description
     from linkwright.results.solution import Solution
 
 ModelFile = Annotated[Path, typer.Argument(help="A model file: .mks.", show_default=False)]
@@ -111,8 +112,6 @@ def perform(
 
     `options` are those of `lw.analyse`, and of a simulation `checkpoint` and `resume`.
     """
-    import linkwright as lw
-
     screen = console()
     screen.print(on_one_line(mechanism.name), style="bold")
     screen.print(table(mechanism.description))
@@ -148,7 +147,7 @@ def perform(
 
 def table(description: Description) -> Table:
     """The model table: every element with its number of equations, and the count of freedom."""
-    from linkwright.constraints.model_notes import model_table
+    from linkwright.constraints.model_notes import model_table  # weight: constraints
 
     model = model_table(description)
     rows: list[tuple[Any, ...]] = [(row.element, row.kind, row.equations) for row in _shortened(model.rows)]
@@ -164,7 +163,7 @@ def table(description: Description) -> Table:
 
 def _shortened(rows: tuple[Any, ...], most: int = 40) -> list[Any]:
     """The rows, or of a long list its beginning and end."""
-    from linkwright.constraints.model_notes import Row
+    from linkwright.constraints.model_notes import Row  # weight: constraints
 
     if len(rows) <= most:
         return list(rows)
@@ -331,8 +330,8 @@ def _check_settings(settings: Mapping[str, Any], kind: str, system: System) -> N
 
 def time_points(text: str) -> Any:
     """The times START:END:INTERVAL."""
-    from linkwright.constraints.kinematic_motion import times_of
-    from linkwright.formats.mks.values import constant
+    from linkwright.constraints.kinematic_motion import times_of  # weight: constraints
+    from linkwright.formats.mks.values import constant  # weight: lark
 
     parts = text.split(":")
     if len(parts) != 3 or not all(part.strip() for part in parts):

@@ -17,6 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+import linkwright as lw
 from linkwright.errors import LinkwrightError, on_one_line, visible
 
 if TYPE_CHECKING:
@@ -122,8 +123,6 @@ class Loaded:
 
 def load(path: Path | str, **options: Any) -> Loaded:
     """Read a model; options that are None are left to the reader. Warnings are stored, not printed."""
-    import linkwright as lw
-
     with caught_warnings() as texts:
         mechanism = lw.load(path, **{name: value for name, value in options.items() if value is not None})
     return Loaded(mechanism, texts)
@@ -131,7 +130,7 @@ def load(path: Path | str, **options: Any) -> Loaded:
 
 def assignments(settings: list[str] | None) -> dict[str, str]:
     """Values of parameters from NAME=VALUE, as text that the reader of the model understands."""
-    from linkwright.formats.mks.values import constant
+    from linkwright.formats.mks.values import constant  # weight: lark
 
     values = _named("--set", settings, "length=0.3 or --set 'bend=25 deg'")
     for name, value in values.items():

@@ -33,8 +33,8 @@ def study(
     The exit code is 3 where something that the paper shows was not met.
     """
     check_names("study", [name], STUDIES)
-    from linkwright.studies.manipulator.manipulator_study import run_study
-    from linkwright.studies.manipulator.report import check_folder, summary, write_report
+    from linkwright.studies.manipulator.manipulator_study import run_study  # weight: studies
+    from linkwright.studies.manipulator.report import check_folder, summary, write_report  # weight: studies
 
     folder = Path("out") / name if out is None else out
     check_folder(folder, overwrite=overwrite)

@@ -13,6 +13,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+import linkwright as lw
 from linkwright.base.arguments import check_names
 from linkwright.cli.run_verb import ModelFile, analysis_kind, as_options, time_points
 from linkwright.cli.screen import Bar, Interrupted, console, grid, load, print_warning, printed_warnings
@@ -82,9 +83,8 @@ def sweep(
     Ctrl-C, or whatever else ends it, the same command with --resume goes on from there. Cases that fail are listed with
     reasons; the exit code is 3 if none is good.
     """
-    import linkwright as lw
-    from linkwright.sweeps.plan import make_plan, plan_text
-    from linkwright.sweeps.sweep import folder_of
+    from linkwright.sweeps.plan import make_plan, plan_text  # weight: sweeps
+    from linkwright.sweeps.sweep import folder_of  # weight: sweeps
 
     parameters = _parameters(model, set_, sample)
     drawn = lw.Sampling(sampling, draws, cases, seed)
@@ -202,7 +202,7 @@ class _CaseBar(Bar):
 
 def _check(best: str | None, largest: bool, outputs: list[str] | None, animate: list[int] | None, cases: int) -> None:
     """Refuse what could only be refused after all cases are computed."""
-    from linkwright.outputs.output_language import named
+    from linkwright.outputs.output_language import named  # weight: outputs
 
     if largest and best is None:
         raise LinkwrightError("--largest turns the order of --best round; name the output by --best")
@@ -261,7 +261,7 @@ def _listed(values: str, what: str) -> tuple[Any, str]:
 
 
 def _drawn(law: str, numbers: str, what: str) -> tuple[Any, str]:
-    from linkwright.sweeps.distributions import distribution
+    from linkwright.sweeps.distributions import distribution  # weight: sweeps
 
     parts = _split(numbers)
     try:
@@ -283,7 +283,7 @@ def _split(text: str) -> list[str]:
 
 
 def _number(text: str, what: str) -> float:
-    from linkwright.formats.mks.values import constant
+    from linkwright.formats.mks.values import constant  # weight: lark
 
     number = constant(text, f"{what}: a value").number
     return 0.0 if number is None else number

@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
+import linkwright as lw
 from linkwright.cli.screen import console, made_folder, printed_warnings
 from linkwright.errors import LinkwrightError
+from linkwright.formats.model_files import ENDINGS
 
 
 def view(
@@ -26,9 +28,6 @@ def view(
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Write the motion in SOLUTION as one HTML page that needs nothing else, and say where it is."""
-    import linkwright as lw
-    from linkwright.formats.model_files import ENDINGS
-
     if solution.is_dir():
         raise LinkwrightError(f"{solution}: is a directory; give a solution, a .nc file")
     if solution.name.lower().endswith(ENDINGS):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from linkwright.design.initial_slopes import InitialState
 from linkwright.design.recorded_functions import DesignRequest, Evaluator, Undefined, second_derivatives
 from linkwright.errors import AssemblyError, ModelError
 from linkwright.kernels.kernel import Kernel
+from linkwright.mechanism import Mechanism
 from linkwright.outputs.derivatives import Rows, Series
 from linkwright.simulation.integrators import tableau_of
 from linkwright.simulation.step_parts import Composer, Parts
@@ -27,9 +28,6 @@ from linkwright.simulation.steps import ending, fixed_step
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import Ref, record
 from linkwright.tape.program import Program
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
 
 #: Newton's rounds after every step: a step leaves a miss of its own error, a round its square.
 ROUNDS = 2

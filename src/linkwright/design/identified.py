@@ -39,7 +39,7 @@ class Identified:
 
     def interval(self, confidence: float = 0.95) -> Floats:
         """(p, 2): between which values each parameter is, with this confidence."""
-        from scipy.stats import norm  # type: ignore[import-untyped]
+        from scipy.stats import norm  # type: ignore[import-untyped]  # weight: scipy
 
         if not 0.0 < confidence < 1.0:
             raise ModelError(f"confidence is a number between 0 and 1, not {confidence!r}")

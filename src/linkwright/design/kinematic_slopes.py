@@ -7,23 +7,23 @@ step x ← x − A [f; Φ] makes one more order of the derivatives of the place 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from linkwright.analysis.analyse import kinematic
 from linkwright.base.arrays import Floats
 from linkwright.design.recorded_functions import Evaluator, Recorded, Undefined, differentiated
 from linkwright.dynamics.equilibrium import NoEquilibrium, frozen
 from linkwright.errors import AssemblyError, ModelError
 from linkwright.kernels.kernel import Kernel
+from linkwright.mechanism import Mechanism
 from linkwright.model.model_checks import listed
+from linkwright.model.system import System
 from linkwright.outputs.derivatives import Rows, Series
+from linkwright.results.solution import Solution
 from linkwright.spatial.algebra import Array
 from linkwright.tape.derivative import SparseMatrix
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
-    from linkwright.results.solution import Solution
 
 STATIC_RANK = 1e-9
 
@@ -106,9 +106,6 @@ class Kinematic(Evaluator):
         return differentiated(self._rows(order), order, state)
 
     def _solved(self, values: Floats) -> Solution:
-        from linkwright.analysis.analyse import kinematic
-        from linkwright.model.system import System
-
         mech = self.at(values)
         system = mech.description.system or System()
         try:

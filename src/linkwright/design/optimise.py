@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,13 +19,10 @@ from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Poin
 from linkwright.design.problem import Problem
 from linkwright.design.search_space import Optimum, Space, limits_of, space_of
 from linkwright.errors import ModelError
-from linkwright.mechanism import mechanism_of
+from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.outputs.derivatives import Outputs
 from linkwright.outputs.output_language import AnalysisSettings, Wanted, named
 from linkwright.results.status import Status
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
 
 SOLVERS = ("SLSQP", "trust-constr", "L-BFGS-B", "least-squares")
 
@@ -226,7 +223,7 @@ def _solved(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
 
 
 def _minimised(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
-    from scipy import optimize  # type: ignore[import-untyped]
+    from scipy import optimize  # type: ignore[import-untyped]  # weight: scipy
 
     tolerance, iterations = search.tolerance, search.iterations
     e.at(z, slopes=True)
@@ -272,7 +269,7 @@ def _minimised(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
 
 def _constraint(e: Evaluations, limit: Limit) -> Any:
     """The limits of one output, as parts of their size."""
-    from scipy.optimize import NonlinearConstraint  # type: ignore[import-untyped]
+    from scipy.optimize import NonlinearConstraint  # type: ignore[import-untyped]  # weight: scipy
 
     return NonlinearConstraint(
         lambda z: e.rows_of(limit.name, z, slopes=False) / limit.size,

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.analysis.analyse import refuse_massless
 from linkwright.base.arguments import check_names
 from linkwright.base.arrays import Floats
-from linkwright.design.recorded_functions import Undefined, checked_finite
+from linkwright.design.dynamic_slopes import Dynamic
+from linkwright.design.kinematic_slopes import Kinematic, Static
+from linkwright.design.recorded_functions import Evaluator, Undefined, checked_finite
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import Description
 from linkwright.model.model_checks import parameters_used
 from linkwright.outputs.derivatives import Answer, Outputs, Rows
 from linkwright.outputs.output_language import AnalysisSettings, kind_of, times_asked
-
-if TYPE_CHECKING:
-    from linkwright.design.recorded_functions import Evaluator
 
 MODES = ("forward", "reverse")
 #: Parameters for each output from which it is cheaper to go back through the steps.
@@ -58,17 +58,11 @@ class Problem:
     def _evaluator(self, settings: AnalysisSettings) -> Evaluator:
         mech, names, o = self.mech, self.names, self.outputs
         if self.kind == "kinematic":
-            from linkwright.design.kinematic_slopes import Kinematic
-
             return Kinematic(mech, names, o.series, self.times)
-        from linkwright.analysis.analyse import refuse_massless
 
         refuse_massless(mech.with_parameters(**dict(zip(names, self.start.tolist(), strict=True))))
         if self.kind == "static":
-            from linkwright.design.kinematic_slopes import Static
-
             return Static(mech, names, o.series, self.times)
-        from linkwright.design.dynamic_slopes import Dynamic
 
         return Dynamic(mech, names, o.series, self.times, method=settings.method or "rk4", dt=settings.dt)
 
@@ -94,8 +88,6 @@ class Problem:
         )
 
     def _pulled(self, values: Floats) -> tuple[Rows, dict[str, Answer]]:
-        from linkwright.design.dynamic_slopes import Dynamic
-
         assert isinstance(self.evaluator, Dynamic)
         rows, gradient = self.evaluator.pulled(values, lambda x: self.outputs.adjoints(x, self.names, values))
         by_name = self.outputs.answers(checked_finite(rows, self.outputs.labels), self.names, values)

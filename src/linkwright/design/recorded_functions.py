@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +16,13 @@ from linkwright.dynamics.functions import Request
 from linkwright.dynamics.recording_context import RecordingContext
 from linkwright.errors import LinkwrightError
 from linkwright.kernels.kernel import Kernel
+from linkwright.mechanism import Mechanism
 from linkwright.outputs.derivatives import Rows, Series
 from linkwright.outputs.measures import Measure
 from linkwright.spatial.algebra import Array, dot
 from linkwright.tape.build import record
+from linkwright.tape.derivative import SparseMatrix
 from linkwright.tape.program import Program
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
-    from linkwright.tape.derivative import SparseMatrix
 
 
 @dataclass(frozen=True)

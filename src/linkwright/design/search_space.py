@@ -13,13 +13,12 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.design.problem import as_mapping
 from linkwright.errors import ModelError
+from linkwright.mechanism import Mechanism
 from linkwright.outputs.output_language import named
+from linkwright.results.status import Status
 
 if TYPE_CHECKING:
     from os import PathLike
-
-    from linkwright.mechanism import Mechanism
-    from linkwright.results.status import Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +53,7 @@ class Space:
             if not np.isfinite(low) or not np.isfinite(high):
                 text = f"several starts need bounds on both sides, and {name!r} has none on one"
                 raise ModelError(f"{text}; give {{{name!r}: (lower, upper)}}", element=name)
-        from scipy.stats import qmc  # type: ignore[import-untyped]
+        from scipy.stats import qmc  # type: ignore[import-untyped]  # weight: scipy
 
         spread = qmc.LatinHypercube(len(self.names), seed=np.random.default_rng(seed)).random(count - 1)
         return starts + [self.place(self.lower + x * (self.upper - self.lower)) for x in spread]

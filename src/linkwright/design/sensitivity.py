@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +13,10 @@ from linkwright.base.arguments import check_names, takes_settings
 from linkwright.base.arrays import Floats
 from linkwright.design.problem import Problem
 from linkwright.errors import ModelError
-from linkwright.mechanism import mechanism_of
+from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.model.model_checks import parameters_used
 from linkwright.outputs.derivatives import Answer, Outputs
 from linkwright.outputs.output_language import AnalysisSettings, named
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False)

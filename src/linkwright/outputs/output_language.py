@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from lark.exceptions import UnexpectedInput
 from numpy.typing import ArrayLike
 
 from linkwright.analysis.analyse import check_kind
@@ -20,6 +21,9 @@ from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
 from linkwright.constraints.kinematic_motion import times_of
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
+from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
+from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Num, Word
+from linkwright.formats.mks.values import CALLS, CONSTANTS, UNITS
 from linkwright.model.description import Description
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, as_expression
 from linkwright.model.quantities import titled
@@ -194,11 +198,6 @@ def _output(d: Description, name: str, expression: Expression) -> Output:
 
 def expression_of(d: Description, text: str) -> Expression:
     """The expression of a text such as `max(block.x) - min(block.x)`."""
-    from lark.exceptions import UnexpectedInput  # for its weight
-
-    from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar  # these two need lark
-    from linkwright.formats.mks.syntax import Fault
-
     if len(text) > LONGEST or ";" in text:
         raise ModelError(f"an expression is one line of arithmetic, without ';' and of {LONGEST:,} letters at most")
     line = f"{_HEAD}{text};"
@@ -220,8 +219,6 @@ class _Reader:
         self.d = d
 
     def read(self, node: Any) -> Expression:
-        from linkwright.formats.mks.syntax import Applied, Dotted, Num, Word  # for the weight of lark
-
         if isinstance(node, Num):
             return self._number(node)
         if isinstance(node, Word):
@@ -233,8 +230,6 @@ class _Reader:
         raise ModelError("an output is made of numbers, names and functions, without lists")
 
     def _number(self, node: Any) -> Expression:
-        from linkwright.formats.mks.values import UNITS  # for the weight of lark
-
         if node.unit is None:
             return Number(float(node.value))
         unit = node.unit.text.lower()
@@ -243,8 +238,6 @@ class _Reader:
         return Number(float(node.value) * UNITS[unit])
 
     def _word(self, node: Any) -> Expression:
-        from linkwright.formats.mks.values import CONSTANTS  # for the weight of lark
-
         word, d = node.text, self.d
         if not node.quoted and word.lower() == "time":
             return TIME
@@ -262,8 +255,6 @@ class _Reader:
         return Call(node.function.text, tuple(self.read(x) for x in node.arguments))
 
     def _call(self, node: Any) -> Expression:
-        from linkwright.formats.mks.values import CALLS  # for the weight of lark
-
         word = node.function.text.lower()
         if word in DISTANCES:
             return self._distance(word, node.arguments)
@@ -282,8 +273,6 @@ class _Reader:
         return Call(function, tuple(arguments))
 
     def _distance(self, word: str, arguments: Any) -> Expression:
-        from linkwright.formats.mks.syntax import Word  # for the weight of lark
-
         if len(arguments) != 2 or not all(isinstance(x, Word) for x in arguments):
             raise ModelError(f"{word} is between two bodies or frames, as in {word}(a, b)")
         return distance(self.d, word, *(x.text for x in arguments))

@@ -6,18 +6,15 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwright.base.arguments import check_names
 from linkwright.base.files import atomic_file
 from linkwright.errors import LinkwrightError
+from linkwright.results.solution import Solution
 from linkwright.results.solution_plots import UNITS, check_figure, style
 from linkwright.results.status import Series
-
-if TYPE_CHECKING:
-    from linkwright.results.solution import Solution
 
 try:
     from matplotlib.figure import Figure

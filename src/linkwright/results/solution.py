@@ -210,7 +210,7 @@ class Solution:
         return f"<Solution {d.name!r}: {bodies}, {points}{span}; {self.status}>"
 
     def _repr_html_(self) -> str:
-        from linkwright.results.solution_view import output  # for its weight: drawings are for notebooks alone
+        from linkwright.results.solution_view import output  # weight: viewer
 
         return output(self)
 
@@ -308,7 +308,7 @@ class Solution:
     def mechanism(self) -> Mechanism:
         """The mechanism that moved."""
         if self._mechanism is None:
-            from linkwright.mechanism import Mechanism  # for its weight: a stored motion is shown without it
+            from linkwright.mechanism import Mechanism  # weight: mechanism
 
             self._mechanism = Mechanism(self.description)
         return self._mechanism
@@ -323,7 +323,7 @@ class Solution:
     def data(self) -> xarray.Dataset:
         """All arrays as an xarray Dataset: dimensions time, body, axis (x, y, z) and parameter (e0..e3)."""
         if self._dataset is None:
-            from linkwright.results.solution_view import dataset
+            from linkwright.results.solution_view import dataset  # weight: viewer
 
             self._dataset = dataset(self)
         return self._dataset
@@ -334,7 +334,7 @@ class Solution:
         path: a name in .csv gives a table, as `to_csv` does; any other a NetCDF file that `lw.open` reads, with the
         model in it. Raises LinkwrightError if it cannot be written.
         """
-        from linkwright.results.solution_files import save
+        from linkwright.results.solution_files import save  # weight: h5py
 
         if path_text("a solution", path).lower().endswith(".csv"):
             self.to_csv(path)
@@ -347,7 +347,7 @@ class Solution:
         path: the file. names: of bodies and frames, one or several; by default all bodies, then the traced points, the
         series and the joints with one coordinate. Raises NameNotFound for another name.
         """
-        from linkwright.results.solution_view import write_csv
+        from linkwright.results.solution_view import write_csv  # weight: viewer
 
         write_csv(self, path, names)
 
@@ -364,7 +364,7 @@ class Solution:
         "velocity", "angular_velocity", "acceleration" and "angular_acceleration". path: a file in .png, .svg or .pdf to
         which the figure is written too; none by default. Raises NameNotFound for another name or quantity.
         """
-        from linkwright.results.solution_plots import plot
+        from linkwright.results.solution_plots import plot  # weight: matplotlib
 
         return plot(self, names, quantities, path)
 
@@ -384,7 +384,7 @@ class Solution:
         >>> import linkwright as lw
         >>> figure = lw.analyse(lw.chain(1), times=[0.0, 0.1], analysis="dynamic").plot_series()
         """
-        from linkwright.results.figures import plot_series
+        from linkwright.results.figures import plot_series  # weight: matplotlib
 
         return plot_series(self, names, path)
 
@@ -400,7 +400,7 @@ class Solution:
         Without a `path`, an `Animation` that notebooks show, `height` pixels high (from 100 to 4000; 460 by default).
         `title` is the page's title; by default the model's name.
         """
-        from linkwright.results.solution_view import animate  # for its weight: a page is seldom written
+        from linkwright.results.solution_view import animate  # weight: viewer
 
         return animate(self, path, title, height)
 

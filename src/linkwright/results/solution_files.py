@@ -25,6 +25,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright import __version__
 from linkwright.base.arguments import path_text
 from linkwright.base.arrays import array_of
 from linkwright.base.files import check_target, write_bytes
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 
 def netcdf_bytes(data: xarray.Dataset) -> memoryview:
     """The NetCDF 4 file of a dataset. No variable gets a fill value: NaN stays NaN, and every number itself."""
-    import h5netcdf
-    from xarray.backends import H5NetCDFStore
+    import h5netcdf  # weight: h5netcdf
+    from xarray.backends import H5NetCDFStore  # weight: xarray
 
     buffer = io.BytesIO()
     with h5netcdf.File(buffer, "w") as file:
@@ -128,8 +129,7 @@ _LARGEST_COUNT = 2**63 - 1
 
 def save(solution: Solution, path: str | os.PathLike[str]) -> None:
     """Write a solution, whole or not at all."""
-    from linkwright import __version__
-    from linkwright.formats.mks.mks_writer import write_mks
+    from linkwright.formats.mks.mks_writer import write_mks  # weight: lark
 
     model: str = write_mks(solution.description)
     unread = _why_unread(model)
@@ -162,7 +162,7 @@ def save(solution: Solution, path: str | os.PathLike[str]) -> None:
 
 def _why_unread(model: str) -> str:
     """Why `open` will not take the text of a model; empty if it will."""
-    from linkwright.formats.mks.mks_reader import MAX_BYTES, parse_mks
+    from linkwright.formats.mks.mks_reader import MAX_BYTES, parse_mks  # weight: lark
 
     if len(model) > MAX_BYTES:
         return "its model is too large for lw.open"
@@ -184,7 +184,7 @@ def open(path: str | os.PathLike[str]) -> Solution:
     >>> lw.open(path).description.nb
     1
     """
-    import h5py
+    import h5py  # weight: h5py
 
     file = path_text("a solution", path)
     try:
@@ -227,7 +227,7 @@ class Stored:
         return FormatError(f"{message}; {self.again}", file=self.file)
 
     def _dataset(self, name: str, kind: str) -> Any:
-        import h5py
+        import h5py  # weight: h5py
 
         # Links to other files, and data kept in other files, could be anybody's.
         link = self.group.get(name, getlink=True)
@@ -351,7 +351,7 @@ def _series(stored: Stored, names: Any, points: int) -> dict[str, Series]:
 
 
 def _model(stored: Stored, text: Any) -> Description:
-    from linkwright.formats.mks.mks_reader import parse_mks
+    from linkwright.formats.mks.mks_reader import parse_mks  # weight: lark
 
     if not isinstance(text, str):
         raise stored.wrong("has no model in its header")

@@ -332,7 +332,7 @@ def _cut(text: str, most: int) -> str:
 
 def _head(figure: SubFigure, solution: Solution, inches: float, shared: list[str], notes: list[str], most: int) -> None:
     """The model's name, cut to `most` letters, what the lines are, how the run ended if badly, what is not shown."""
-    from matplotlib.lines import Line2D
+    from matplotlib.lines import Line2D  # weight: matplotlib
 
     title = _cut(solution.description.name, most)
     figure.text(0.01, 1 - 0.08 / inches, title, fontsize=13, fontweight="bold", color=_INK, va="top", parse_math=False)

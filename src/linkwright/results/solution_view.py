@@ -49,7 +49,7 @@ _HEADS = {
 
 def dataset(solution: Solution) -> xarray.Dataset:
     """Every quantity with its dimensions, labels and units."""
-    import xarray
+    import xarray  # weight: xarray
 
     d = solution.description
     variables: dict[str, Any] = {}

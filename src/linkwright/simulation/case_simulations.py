@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
+from linkwright.mechanism import Mechanism
 from linkwright.model.cases import Cases
 from linkwright.model.frames import length_scale
 from linkwright.simulation.engines import Trouble, why_stuck
@@ -33,9 +33,6 @@ from linkwright.simulation.step_control import (
 )
 from linkwright.simulation.step_programs import Kernels
 from linkwright.simulation.steps import attempt, fixed_step
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
 
 Ints = NDArray[np.int64]
 _CODE = CONTROL.index("code")

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwright.base.arguments import available, real_array
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, ShapeError
+from linkwright.mechanism import Mechanism
 from linkwright.model.frames import coordinate_units
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
 from linkwright.simulation.integrators import STIFF, tableau_of
+from linkwright.simulation.python_engine import Called
 from linkwright.simulation.samples import Rows
 from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.step_control import CLOSED, Tolerances, tolerances
+from linkwright.simulation.stiff import Stiff
 from linkwright.simulation.termination import endless_law, first_bad_joint
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
 
 _CONSISTENT = 1e-9  # how far the nearest state that closes the loops may be from one that is taken as it is
 MOVED = 1e-6  # how far coordinates may be moved without a note, as a part of their sizes
@@ -122,11 +122,8 @@ def engine_of(mech: Mechanism, slopes: Slopes, s: Settings, first: Rows) -> Engi
         order = 3 if s.method == STIFF else tableau_of(s.method).error_order
         control = (float(first_steps(slopes, s, first, tolerance, order)[0]), control[1])
     if s.method == STIFF or python:
-        from linkwright.simulation.python_engine import Called  # for its weight: compiled laws need neither
-
         if s.method != STIFF:
             return Called(slopes, tableau_of(s.method), first, s.end, s.dt, control, tolerance)
-        from linkwright.simulation.stiff import Stiff
 
         units = np.concatenate(coordinate_units(mech.tree))
         return Stiff(slopes, first, s.end, control, tolerance, units)

@@ -8,19 +8,16 @@ that joint is at rest.
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.mechanism import Mechanism
 from linkwright.results.status import Status
 from linkwright.simulation.engines import Work
 from linkwright.simulation.python_laws import Law
 from linkwright.simulation.samples import Rows
 from linkwright.simulation.termination import force_values, joint_of_rate
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
 
 #: A step is short below this part of the longest; a change of the acceleration is a jump above this part of the largest
 #: and so many times those beside it, or back again in the next step, or to and fro within the step: then the rates do

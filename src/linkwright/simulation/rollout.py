@@ -160,7 +160,7 @@ def rollout(
     """
     mech = warned(mech.auxiliary.nearest_with_free(parameters or ()))
     if any(map(library, (q0, v0, tau, *(parameters or {}).values()))):
-        from linkwright.simulation.rollout_device import rollout_in_kind
+        from linkwright.simulation.rollout_device import rollout_in_kind  # weight: kernels.cuda
 
         arrays = {"q0": q0, "v0": v0, "tau": tau}
         options = {"method": method, "t_start": t_start, "parameters": parameters, "samples": samples}

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.closed.redundancy import unsure
 from linkwright.errors import FormatError
+from linkwright.mechanism import Mechanism
 from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.solution_files import digest_of
 from linkwright.results.status import Counters, Status
@@ -25,9 +26,6 @@ from linkwright.simulation.samples import Growing, Rows
 from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.step_programs import Kernels
 from linkwright.simulation.termination import ended, interrupted, law_failed
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
 
 
 class Output(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,12 +22,12 @@ from linkwright.base.arguments import (
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
+from linkwright.results.solution import Solution
+from linkwright.simulation.events import Event
+from linkwright.simulation.initialise import Settings, vector
 from linkwright.simulation.integrators import METHODS, STIFF, tableau_of
+from linkwright.simulation.run import Run
 from linkwright.simulation.run_settings import Saving, Stepping, refuse_immobile
-
-if TYPE_CHECKING:
-    from linkwright.results.solution import Solution
-    from linkwright.simulation.events import Event
 
 RTOL = 1e-8
 
@@ -88,9 +88,6 @@ def simulate(
     >>> sol.q.shape
     (11, 2)
     """
-    from linkwright.simulation.initialise import Settings  # with `run`, for its weight
-    from linkwright.simulation.run import Run
-
     model = mechanism_of(mech, parameters)
     start, end = finite_number("t_start", stepping.t_start), finite_number("t_end", t_end)
     if end <= start:
@@ -155,8 +152,6 @@ def _conserved(mech: Mechanism, conserve: str | None, method: str, tau: Any) -> 
 
 
 def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats, tuple[str, ...]]:
-    from linkwright.simulation.initialise import vector
-
     notes: tuple[str, ...] = ()
     if q0 is None:
         state = mech.auxiliary.initial_state(t)
@@ -198,8 +193,6 @@ def _times(start: float, end: float, saving: Saving) -> Floats | None:
 
 
 def _events(events: Any) -> tuple[Any, ...]:
-    from linkwright.simulation.events import Event  # for its weight: `run` imports it too
-
     if not isinstance(events, Event | Iterable):
         raise ModelError(f"events are lw.Event(function, ...) or a list of them, not {events!r}")
     several = (events,) if isinstance(events, Event) else tuple(events)

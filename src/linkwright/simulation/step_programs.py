@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.kernels.kernel import Kernel
+from linkwright.mechanism import Mechanism
 from linkwright.simulation.integrators import Tableau
 from linkwright.simulation.step_control import CLOSED
 from linkwright.simulation.step_parts import Composer, Parts
@@ -22,9 +23,6 @@ from linkwright.simulation.steps import Stages, ending, fixed_step
 from linkwright.tape.block import less_equal, maximum, where
 from linkwright.tape.build import Ref
 from linkwright.tape.program import Program
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
 
 MOST = 2**30  # steps of one call
 

@@ -81,7 +81,7 @@ class Stiff(Engine):
 
     def _leg(self, points: list[Rows]) -> Trouble | None:
         """Some steps from the last point on, put behind the points."""
-        from scipy.integrate import Radau  # type: ignore[import-untyped]
+        from scipy.integrate import Radau  # type: ignore[import-untyped]  # weight: scipy
 
         nq = self.kernels.nq
         start = np.concatenate([self.last.q[0], self.last.v[0]])

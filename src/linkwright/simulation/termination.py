@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import Request
+from linkwright.mechanism import Mechanism
 from linkwright.model.elements import JointForce, PointForce
 from linkwright.model.expression import numeric_values
 from linkwright.results.status import Status
+from linkwright.simulation.engines import Trouble
+from linkwright.simulation.samples import Rows
 from linkwright.simulation.step_control import CLOSED
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
-    from linkwright.simulation.engines import Trouble
-    from linkwright.simulation.samples import Rows
 
 T = TypeVar("T")
 

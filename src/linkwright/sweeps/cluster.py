@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError, Future
 from time import monotonic
 from typing import Any
 
+from linkwright import __version__
 from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, ModelError
@@ -31,7 +32,7 @@ class Cluster(Pool):
 
     def __init__(self, on: Any, patience: str = "10s") -> None:
         try:
-            import distributed
+            import distributed  # weight: distributed
         except ImportError:
             text = "a study on a cluster needs Dask: pip install linkwright[cluster]"
             raise LinkwrightError(text) from None
@@ -116,8 +117,6 @@ class Cluster(Pool):
 
     def _fault(self, answers: dict[str, Any]) -> str:
         """What is wrong with the workers' Linkwright; empty if nothing is."""
-        from linkwright import __version__
-
         lacking = [worker for worker, answer in answers.items() if isinstance(answer, Exception)]
         if lacking:
             error = answers[lacking[0]]
@@ -224,7 +223,7 @@ def on_worker(function: str, text: str, values: Floats, limit: float | None) -> 
 
     A worker cannot stop what it computes when nobody wants it any more, as after the driver was killed; this does.
     """
-    from distributed import get_worker
+    from distributed import get_worker  # weight: distributed
 
     worker: Any = get_worker()
     key = worker.get_current_task()

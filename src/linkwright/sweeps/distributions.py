@@ -62,7 +62,7 @@ def normal(mean: float, deviation: float, low: float | None = None, high: float 
     least, most = (-math.inf if low is None else low), (math.inf if high is None else high)
 
     def at(probability: Floats) -> Floats:
-        from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # SciPy has no types
+        from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # weight: scipy
 
         first, last = (float(ndtr((x - mean) / deviation)) for x in (least, most))
         if last - first < 1e-12:
@@ -90,7 +90,7 @@ def lognormal(median: float, sigma: float) -> Distribution:
     median, sigma = _numbers("lognormal", median, sigma)
 
     def at(probability: Floats) -> Floats:
-        from scipy.special import ndtri
+        from scipy.special import ndtri  # weight: scipy
 
         return np.asarray(median * np.exp(sigma * ndtri(np.clip(probability, _LEAST, 1.0 - _LEAST))))
 

@@ -13,11 +13,13 @@ import socket
 import warnings
 from collections import OrderedDict
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright import __version__
+from linkwright.analysis.analyse import refuse_massless, refuse_undriven
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
 from linkwright.constraints.case_motions import CaseKinematics
@@ -27,15 +29,16 @@ from linkwright.constraints.termination_reasons import Stop
 from linkwright.dynamics.closed.initial_state import at_initial_state
 from linkwright.dynamics.closed.redundancy import warned
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
+from linkwright.kernels.variant import set_threads
 from linkwright.model.cases import Cases
 from linkwright.outputs.motions import Motions, values_of
 from linkwright.outputs.output_language import output_of
+from linkwright.results.solution import Solution
+from linkwright.simulation.integrators import STIFF
+from linkwright.sweeps.case_dynamics import Dynamic, add_forces, settings_of
 from linkwright.sweeps.study_model import Readable, StudyModel
 from linkwright.sweeps.task import Batch, Task, joined, reason_of, sentence
 from linkwright.tape.running import preparing
-
-if TYPE_CHECKING:
-    from linkwright.results.solution import Solution
 
 
 class Kinematic:
@@ -105,8 +108,6 @@ class Engine:
 
     def _way(self) -> Any:
         """How cases are computed: in a batch, or (None) one after the other."""
-        from linkwright.analysis.analyse import refuse_massless, refuse_undriven
-
         model, analysis = self.model, self.task.analysis
         if self.task.functions or model.read_anew:
             return None
@@ -123,9 +124,6 @@ class Engine:
             return Kinematic(model, self.times)
         side_by_side = model.opens and not model.base.programs.carried_by_constraints
         if analysis == "dynamic" and side_by_side and len(self.times) > 1:
-            from linkwright.simulation.integrators import STIFF
-            from linkwright.sweeps.case_dynamics import Dynamic, settings_of
-
             settings = settings_of(model, self.times, self.task.settings)
             return None if settings.method == STIFF else Dynamic(model, settings)
         return None
@@ -165,7 +163,6 @@ class Engine:
 
     def _refused(self, values: Floats) -> list[str]:
         """Why cases are refused, for reasons that programs with parameters as inputs do not see."""
-        from linkwright.analysis.analyse import refuse_massless
 
         def refuse(row: Floats) -> None:
             refuse_massless(self.model.mechanism(row))
@@ -190,8 +187,6 @@ class Engine:
             if way is not None:
                 motions = way.motions(cases)
                 if self.forces:
-                    from linkwright.sweeps.case_dynamics import add_forces
-
                     add_forces(self.model, motions, self.forces)
             else:
                 motions, numbers = self._one_by_one(cases)
@@ -254,8 +249,6 @@ def compute(text: str, values: Floats) -> dict[str, Any]:
 
 def answer(engine: Any, values: Floats) -> dict[str, Any]:
     """What an engine makes of some cases, as plain data."""
-    from linkwright import __version__
-
     started = perf_counter()
     batch = run_cases(engine, np.asarray(values, float))
     return {
@@ -286,6 +279,4 @@ def run_cases(engine: Any, values: Floats) -> Batch:
 
 def _alone() -> None:
     """Processes share the cores already: kernels take no further threads here."""
-    from linkwright.kernels.variant import set_threads
-
     set_threads(1)

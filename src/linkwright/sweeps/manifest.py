@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright import __version__
 from linkwright.base.arrays import Floats, array_of
 from linkwright.base.files import open_regular, write_bytes
 from linkwright.errors import FormatError, LinkwrightError
@@ -48,8 +49,6 @@ def study_digest(task: Task, plan: Plan) -> str:
 
 def header_of(task: Task, plan: Plan) -> dict[str, Any]:
     """A study's task and plan as plain data, with the format and the version of Linkwright."""
-    from linkwright import __version__
-
     recipe = {"recipe": dict(plan.recipe), "names": list(plan.names), "chunk": plan.chunk}
     head = {"format": FORMAT, "version": VERSION, "linkwright": __version__}
     return {**head, "task": task.plain(), "plan": recipe}

@@ -248,7 +248,7 @@ def _spread(way: str, dimensions: int, n: int, seed: int) -> Floats:
     """(n, dimensions): probabilities, spread over the unit cube."""
     if way == "random":
         return np.random.default_rng(seed).random((n, dimensions))
-    from scipy.stats import qmc  # type: ignore[import-untyped]  # SciPy has no types
+    from scipy.stats import qmc  # type: ignore[import-untyped]  # weight: scipy
 
     generator = np.random.default_rng(seed)
     if way == "latin":

@@ -7,6 +7,7 @@ plan and the reasons of failed cases. Files are untrusted, and read as those of 
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -20,19 +21,20 @@ from numpy.typing import NDArray
 
 from linkwright.base.arguments import path_text
 from linkwright.base.arrays import Floats
-from linkwright.base.files import check_target, open_regular, write_bytes
+from linkwright.base.files import atomic_text, check_target, kind, open_regular, write_bytes
+from linkwright.base.html import heading, line, shown, table
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound, on_one_line
+from linkwright.results.solution import Solution
 from linkwright.results.solution_files import SIZE, Stored, fault, netcdf_bytes
-from linkwright.sweeps.manifest import FORMAT, VERSION, header_of, plan_of
+from linkwright.sweeps.manifest import FORMAT, MANIFEST, VERSION, header_of, plan_of, read_manifest
 from linkwright.sweeps.plan import Plan, plan_text
+from linkwright.sweeps.store import DATASET, Store
 from linkwright.sweeps.task import MISSING, Batch, Task, joined
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
-
-    from linkwright.results.solution import Solution
 
 _AGAIN = "write it again with Study.save"
 
@@ -50,7 +52,7 @@ def gathered(task: Task, plan: Plan, batches: Mapping[int, Batch]) -> Batch:
 
 def dataset(task: Task, plan: Plan, batch: Batch) -> xarray.Dataset:
     """Dimension case, with the parameters as its coordinates; series have the dimension time besides."""
-    import xarray
+    import xarray  # weight: xarray
 
     variables: dict[str, Any] = {}
     expressions = dict(task.outputs)
@@ -102,7 +104,7 @@ def _name_in_file(name: str) -> str:
 
 def load(path: str | os.PathLike[str], *, links: bool = True) -> tuple[Task, Plan, Batch]:
     """What `save` wrote; without `links`, the file itself may not be a link to another."""
-    import h5py
+    import h5py  # weight: h5py
 
     file = path_text("a study", path)
     try:
@@ -225,8 +227,8 @@ class Study:
 
         Raises ModelError where a parameter is drawn from a distribution: then the cases form no grid.
         """
-        for name, (kind, *_) in self.plan.recipe["parameters"].items():
-            if kind != "list":
+        for name, (law, *_) in self.plan.recipe["parameters"].items():
+            if law != "list":
                 raise ModelError(f"{name!r} is drawn from a distribution, so the cases are no grid; use study.data")
         varied = list(self.plan.varied) or list(self.names[:1])
         data = self.data.drop_vars([*(n for n in self.names if n not in varied), "reason"])
@@ -296,7 +298,7 @@ class Study:
 
         Raises LinkwrightError without matplotlib, and where these outputs cannot be drawn so.
         """
-        from linkwright.sweeps.study_plots import plot
+        from linkwright.sweeps.study_plots import plot  # weight: matplotlib
 
         return plot(self, names, kind, path)
 
@@ -310,10 +312,6 @@ class Study:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV table to `path`, one row a case: parameters, outputs of one number, the reason of a failure."""
-        import csv
-
-        from linkwright.base.files import atomic_text
-
         scalars = [name for name in self.outputs if self[name].ndim == 1]
         with atomic_text(path) as file:
             writer = csv.writer(file)
@@ -328,10 +326,6 @@ class Study:
 
         Raises FormatError where the file is damaged or is no study's, and LinkwrightError for a folder without a study.
         """
-        from linkwright.base.files import kind
-        from linkwright.sweeps.manifest import MANIFEST, read_manifest
-        from linkwright.sweeps.store import DATASET, Store
-
         place = Path(path_text("a study", path))
         if not place.is_dir():
             return cls(*load(place))
@@ -376,8 +370,6 @@ class Study:
         return on_one_line(plan_text(self.plan)) + "".join(ends)
 
     def _repr_html_(self) -> str:
-        from linkwright.base.html import heading, line, shown, table
-
         title, _, ends = self.described().partition(": ")
         rows = self.summary()
         reasons = [line(f"{count:,} × {reason}", bad=True) for reason, count in self.reason_counts[:5]]

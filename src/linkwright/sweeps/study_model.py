@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwright.analysis.analyse import analyse, kinematic
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
+from linkwright.constraints.kinematics import Kinematics
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism import Mechanism
@@ -19,11 +20,8 @@ from linkwright.model.cases import Cases
 from linkwright.model.elements import laws_of
 from linkwright.model.model_checks import alike, parameters_used
 from linkwright.model.system import System
+from linkwright.results.solution import Solution
 from linkwright.sweeps.task import Task, reason_of
-
-if TYPE_CHECKING:
-    from linkwright.constraints.kinematics import Kinematics
-    from linkwright.results.solution import Solution
 
 _AROUND = (1e-3, -1e-3, 1e-6)  # parts by which parameters are changed, to see what they do
 
@@ -55,8 +53,6 @@ class StudyModel:
 
     def solution(self, values: Sequence[float] | Floats, times: Floats) -> Solution:
         """One case, as `lw.analyse` does it."""
-        from linkwright.analysis.analyse import analyse, kinematic
-
         mech = self.mechanism(values)
         if self.task.analysis == "kinematic":
             system = mech.description.system or System()
@@ -75,8 +71,6 @@ class StudyModel:
     @cached_property
     def kinematics(self) -> Kinematics:
         """The constraint equations of the base, whose programs serve all cases."""
-        from linkwright.constraints.kinematics import Kinematics
-
         return Kinematics(self.base.description)
 
     # -- what parameters do -----------------------------------------------------------------------------------

@@ -13,15 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright import __version__
 from linkwright.base.arguments import takes_settings
 from linkwright.base.files import kind, move_aside
 from linkwright.errors import LinkwrightError, ModelError, SlowCaseWarning
+from linkwright.mechanism import Mechanism
 from linkwright.outputs.output_language import AnalysisSettings
 from linkwright.sweeps import engine as work
 from linkwright.sweeps.cluster import Cluster, no_place
@@ -32,9 +34,6 @@ from linkwright.sweeps.store import DATASET, Store
 from linkwright.sweeps.study import Study, gathered, load, save
 from linkwright.sweeps.task import Batch, Task, joined, make_task
 from linkwright.sweeps.workers import Compute, Cores, Here, Pool, cores
-
-if TYPE_CHECKING:
-    from linkwright.mechanism import Mechanism
 
 SLOW = 60.0  # seconds after which cases are called slow, if they also take …
 _SLOWER = 10.0  # … so many times as long as the slowest before them
@@ -216,8 +215,6 @@ class Runner:
 
     # -- what is done ---------------------------------------------------------------------------------------
     def _keep(self, piece: _Piece, result: dict[str, Any]) -> None:
-        from linkwright import __version__
-
         if result.get("version", __version__) != __version__:
             text = f"a worker has Linkwright {result['version']}, and this is {__version__}; install the same"
             raise LinkwrightError(f"{text} version everywhere{self._advice()}")

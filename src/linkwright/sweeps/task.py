@@ -12,23 +12,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.analysis.analyse import KINDS
+from linkwright.analysis.analyse import KINDS, analyse
 from linkwright.base.arguments import check_names, path_text
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError, NameNotFound
+from linkwright.formats.mks.mks_reader import ModelText
+from linkwright.formats.mks.mks_writer import write_mks
+from linkwright.formats.model_files import check_file
+from linkwright.mechanism import Mechanism, load
 from linkwright.model.system import FREEDOMS, SIMULATION_METHODS
 from linkwright.outputs.output_language import AnalysisSettings, kind_of, named, times_asked
+from linkwright.results.solution import Solution
 from linkwright.simulation.run_settings import Stepping
-
-if TYPE_CHECKING:
-    from linkwright.formats.mks.mks_reader import ModelText
-    from linkwright.mechanism import Mechanism
-    from linkwright.results.solution import Solution
 
 MISSING = "not computed"  # the reason of a case whose chunk is not there
 
@@ -126,14 +126,10 @@ class CaseReader:
     @cached_property
     def base(self) -> Mechanism:
         """The mechanism with all swept parameters independent, each at the model's own value."""
-        from linkwright.mechanism import Mechanism
-
         return Mechanism(self.text.description({**self.fixed, **self._own}))
 
     def mechanism(self, values: ArrayLike | None = None) -> Mechanism:
         """The mechanism of one case; without values, with the swept parameters as the model has them."""
-        from linkwright.mechanism import Mechanism
-
         row = {} if values is None else dict(zip(self.swept, np.asarray(values, float).tolist(), strict=True))
         return Mechanism(self.text.description({**self.fixed, **row}, file=_UNNAMED))
 
@@ -208,15 +204,11 @@ class Task:
     @cached_property
     def reader(self) -> CaseReader:
         """The model's text, which is parsed once."""
-        from linkwright.formats.mks.mks_reader import ModelText  # for the weight of lark
-
         text = ModelText(self.model, _UNNAMED, self.folder)
         return self.read or CaseReader(text, self.names, self.parameters)
 
     def solution(self, values: ArrayLike) -> Solution:
         """One case on its own, as `lw.analyse` does it."""
-        from linkwright.analysis.analyse import analyse
-
         return analyse(
             self.reader.mechanism(values), times=self.times, analysis=self.analysis, **self.analysis_settings
         )
@@ -283,11 +275,6 @@ def _check_names(names: Sequence[str], outputs: Sequence[str]) -> None:
 
 def _model(model: Mechanism | str | os.PathLike[str]) -> ModelText:
     """The text of a model."""
-    from linkwright.formats.mks.mks_reader import ModelText  # for the weight of lark
-    from linkwright.formats.mks.mks_writer import write_mks
-    from linkwright.formats.model_files import check_file
-    from linkwright.mechanism import Mechanism, load
-
     if not isinstance(model, Mechanism):
         path = path_text("a model file", model)
         if path.lower().endswith(".mks"):
