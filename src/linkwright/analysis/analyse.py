@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.analysis import force_series as acting
+from linkwright.analysis.force_series import forces
 from linkwright.base.arguments import check_names, real_array
 from linkwright.base.arrays import Floats
 from linkwright.constraints.kinematic_motion import times_of
@@ -186,7 +186,7 @@ def _dynamic(
         saving = replace(saving, times=points, progress=progress or saving.progress)
     solution = simulate(mech, float(points[-1]), stepping=stepping, saving=saving, **chosen)
     solution.add_notes(_beyond_limits(solution, _stopped(mech.description)))
-    return _acted(solution.mechanism, solution, settings.get("tau"))
+    return _with_forces(solution.mechanism, solution, settings.get("tau"))
 
 
 def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solution:
@@ -223,7 +223,7 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
     solution = Solution.of_states(
         d, when[: len(rows)], table, none, none, status=status, counters=counters, mechanism=mech
     )
-    return _acted(mech, solution)
+    return _with_forces(mech, solution)
 
 
 def _inverse_dynamic(
@@ -234,7 +234,7 @@ def _inverse_dynamic(
     refuse_undriven(mech)
     solution = kinematic(mech, system, points, freedom, progress)
     same = solution.description is mech.description
-    return _acted(mech if same else mech.auxiliary.nearest.mechanism, solution)
+    return _with_forces(mech if same else mech.auxiliary.nearest.mechanism, solution)
 
 
 def refuse_undriven(mech: Mechanism) -> None:
@@ -249,10 +249,10 @@ def refuse_undriven(mech: Mechanism) -> None:
         raise ModelError(text + "drive these too, or use DYNAMIC ANALYSIS", element=d.name)
 
 
-def _acted(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:
+def _with_forces(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:
     """The solution with the forces that acted as its series; tau is what `lw.simulate` takes."""
     try:
-        series, notes = acting.forces(mech, solution, _along(solution, tau, mech.nv))
+        series, notes = forces(mech, solution, _along(solution, tau, mech.nv))
     except LawFailed as error:
         series, notes = {}, [f"forces are left out: {error}"]
     except KeyboardInterrupt:  # the motion is there, and may have taken hours
@@ -344,10 +344,10 @@ def _beyond_limits(solution: Solution, besides: Collection[str] = ()) -> list[st
         name = d.joint_names[j]
         if d.kind_of(j).nq != 1 or not len(solution) or name in besides:
             continue
-        value = solution.joint(name)[:, 0]
+        q = solution.joint(name)[:, 0]
         slack = 1e-9 * (d.length_scale if d.kind_of(j).lengths[0][0] else 1.0)
-        out = np.flatnonzero((value < d.lower[j] - slack) | (value > d.upper[j] + slack))
-        if len(out):
-            when = solution.time[out[0]]
+        beyond = np.flatnonzero((q < d.lower[j] - slack) | (q > d.upper[j] + slack))
+        if len(beyond):
+            when = solution.time[beyond[0]]
             notes.append(f"joint {name!r} goes beyond its limits from t = {when:.6g} on; they are not applied")
     return notes

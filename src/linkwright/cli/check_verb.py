@@ -115,7 +115,7 @@ def _freedom(mechanism: Mechanism) -> list[str]:
 
 
 def summary(mechanism: Mechanism) -> list[str]:
-    """What the table does not say, a line each."""
+    """What is not in the table, a line each."""
     moving = sum(body.mass for body in mechanism.bodies)
     gravity = ", ".join(f"{g:g}" for g in mechanism.gravity)
     lines = [f"{mechanism.dof()}", f"{moving:.4g} kg that move, in gravity of ({gravity}) m/s²"]
@@ -133,7 +133,7 @@ def summary(mechanism: Mechanism) -> list[str]:
 
 
 def force_lines(mechanism: Mechanism) -> list[str]:
-    """Forces, the beginning of motion, bodies without mass where they matter, and what SYSTEM asks for."""
+    """Forces, the initial state, bodies without mass where they matter, and what SYSTEM asks for."""
     d, lines = mechanism.description, []
     forces = []
     for e in d.elements:

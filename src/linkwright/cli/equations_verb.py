@@ -94,7 +94,7 @@ def equations(
     start = perf_counter()
     with Bar(console(sys.stderr), "deriving") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", LinkwrightWarning)  # of an interruption: it is printed at the end
-        eq = lw.equations(mechanism, form=form, progress=bar.tell, **options)
+        eq = lw.equations(mechanism, form=form, progress=bar.show, **options)
         derived = perf_counter() - start
         sheet = None if steps or base_parameters else _sheet(eq, bool(targets), bar)
         texts = [(path, _text(eq, sheet, language)) for path, language in targets]  # all, before any is written
@@ -127,12 +127,12 @@ def _refuse_twice(paths: list[Path]) -> None:
 def _sheet(eq: Equations, wanted: bool, bar: Bar) -> Sheet | None:
     """The formulas, unless they are long and only the screen would show them."""
     if eq.derivation.terms() <= _MANY:
-        return eq.sheet(progress=bar.tell)
+        return eq.sheet(progress=bar.show)
     if not wanted:
         return None
     if eq.form == "collected":
         _print_collected(eq)
-    return eq.sheet(progress=bar.tell)
+    return eq.sheet(progress=bar.show)
 
 
 def _with_values(mechanism: Mechanism, settings: list[str] | None) -> Mechanism:

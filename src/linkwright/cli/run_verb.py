@@ -162,7 +162,7 @@ def table(description: Description) -> Table:
 
 
 def _shortened(rows: tuple[Any, ...], most: int = 40) -> list[Any]:
-    """The rows, or of a long list its beginning and end."""
+    """The rows, or of a long list the first and the last."""
     from linkwright.constraints.model_notes import Row  # weight: constraints
 
     if len(rows) <= most:

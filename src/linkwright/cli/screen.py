@@ -234,9 +234,9 @@ class Bar:
 
     def __call__(self, done: float, total: float) -> None:
         """So many of so many time points, or seconds of simulated time."""
-        self.tell("time points" if isinstance(total, int) else "simulated time", done, total)
+        self.show("time points" if isinstance(total, int) else "simulated time", done, total)
 
-    def tell(self, word: str, done: float, total: float) -> None:
+    def show(self, word: str, done: float, total: float) -> None:
         """What it is at, and how far."""
         if self._bar is not None and perf_counter() - self._shown > 0.05:
             self._shown = perf_counter()

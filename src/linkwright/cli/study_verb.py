@@ -42,11 +42,11 @@ def study(
     with warnings.catch_warnings(record=True) as caught, Bar(screen, "study") as bar:
         warnings.simplefilter("always", LinkwrightWarning)
 
-        def tell(what: str, part: float) -> None:
-            bar.tell(what, part, 1.0)
+        def report(what: str, part: float) -> None:
+            bar.show(what, part, 1.0)
 
-        outcome = run_study(plants=plants, quick=quick, seed=seed, workers=workers, progress=tell)
-        tell("writing the report", 1.0)
+        outcome = run_study(plants=plants, quick=quick, seed=seed, workers=workers, progress=report)
+        report("writing the report", 1.0)
         page = write_report(outcome, folder, overwrite=overwrite)
     screen.print(summary(outcome))
     for warning in dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, LinkwrightWarning)):

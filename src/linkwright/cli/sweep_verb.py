@@ -91,7 +91,7 @@ def sweep(
     plan = make_plan(parameters, drawn, chunk)
     _check(best, largest, output_value, animate, len(plan))
     folder = folder_of(model) if out is None else out
-    # Of a lost connection Dask logs pages; that it is lost is told in a line here.
+    # Of a lost connection Dask logs pages; that it is lost is reported in a line here.
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
     screen = console()
     screen.print(plan_text(plan), soft_wrap=True)
@@ -121,7 +121,7 @@ def sweep(
     return 0 if study.ok.any() else 3
 
 
-# -- what is said -----------------------------------------------------------------------------------------------
+# -- what is printed --------------------------------------------------------------------------------------------
 def _report(study: Study, screen: Console, seconds: float) -> None:
     fresh = len(study) - study.loaded
     rate = f", {fresh / seconds:,.0f} a second" if fresh and seconds > 0.0 else ""

@@ -166,7 +166,7 @@ class Dynamic(Evaluator):
 
     # -- in reverse -------------------------------------------------------------------------------------------
     def pulled(self, values: Floats, seeded: Callable[[Rows], tuple[Floats, Floats]]) -> tuple[Rows, Floats]:
-        """The rows, and derivatives (o, k) of numbers that change with them as `seeded` tells: (o, T, r) and (o, k)."""
+        """The rows, and derivatives (o, k) of numbers that change with them, by `seeded`: (o, T, r) and (o, k)."""
         if self.dt is None:
             self.dt = self._chosen(values)
         run = self._begun(values, 1, only_start=True)

@@ -16,7 +16,7 @@ from linkwright.outputs.derivatives import Answer
 
 
 class NoSlope(LinkwrightError):
-    """A place that has a value and no derivative, so that a solver cannot tell where to go from it."""
+    """A place that has a value and no derivative, so that a solver does not know where to go from it."""
 
 
 #: An objective that the mechanism cannot have: so many times as large as anything seen.

@@ -2,7 +2,7 @@ r"""How the initial state of a motion changes with the parameters.
 
 q solves the constraints and the initial places that are given. v is the least that has the initial rates, shifts as
 parts of the mechanism's length scale. Both come by steps with a constant inverse, each of which makes one more order
-of derivatives exact. What nothing tells stays as it is; where the drawing moves it with a parameter, that is found out
+of derivatives exact. What nothing determines stays as it is; where the drawing moves it with a parameter, that is seen
 and refused.
 """
 
@@ -150,7 +150,7 @@ class InitialState:
     def _linear(self, q: Floats, v: Floats, p: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, bool]:
         """The inverse of the places, multipliers of v = W Mᵀλ and the inverse of M W Mᵀ, and whether anything is free.
 
-        A weight that changes with a parameter counts as free: the drawing tells how, and `_compare` looks.
+        A weight that changes with a parameter counts as free: the drawing determines how, and `_compare` looks.
         """
         by_place, by_rate = self._slopes()
         nv = self.r.nv
@@ -163,14 +163,14 @@ class InitialState:
         mixed = bool(np.ptp(weights) > 0.0 and np.linalg.matrix_rank(scaled) < nv)
         return inverse, inner @ (m @ v), inner, rank < nv or mixed
 
-    # -- what nothing tells -------------------------------------------------------------------------------
+    # -- what nothing determines --------------------------------------------------------------------------
     @cached_property
     def _moves(self) -> bool:
         """Whether the drawing, or a constraint, knows one of the parameters."""
         return not parameters_used(self.mech.description, kinematic=True).isdisjoint(self.r.free)
 
     def _compare(self, values: Floats, q: Floats, v: Floats, first: Floats) -> None:
-        """The start that differences of two drawings find must be the one that the derivatives tell."""
+        """The start that differences of two drawings find must be the one that the derivatives give."""
         r = self.r
         units = np.concatenate(coordinate_units(self.mech.tree))
         for k, name in enumerate(r.free):

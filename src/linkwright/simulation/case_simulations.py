@@ -1,4 +1,4 @@
-"""Simulations of a batch of cases: one compiled attempt in lanes, each case with its own steps and parameters.
+"""Simulations of a batch of cases: one compiled attempt, each case with its own steps and parameters.
 
 A case takes the steps that `lw.simulate` takes: the control of steps is part of the compiled attempt. One that cannot
 go on stops where it is, and the others go on.
@@ -40,7 +40,7 @@ _CODE = CONTROL.index("code")
 
 @dataclass(eq=False)
 class Simulated:
-    """q, v and a (T, n, ...) at the times, NaN from where a case did not come; `troubles` tell why, with the state."""
+    """q, v and a (T, n, ...) at the times, NaN from where a case did not come; `troubles` are why, with states."""
 
     q: Floats
     v: Floats
@@ -66,17 +66,17 @@ class Simulations:
         """From first points to the end."""
         points, n = len(self.times), len(q)
         q_out, v_out, a_out = (np.full((points, n, x.shape[1]), np.nan) for x in (q, v, a))
-        out = Simulated(q_out, v_out, a_out, {})
+        simulated = Simulated(q_out, v_out, a_out, {})
         if self.times[0] <= self.settings.start:
-            out.q[0], out.v[0], out.a[0] = q, v, a
+            simulated.q[0], simulated.v[0], simulated.a[0] = q, v, a
         if self.settings.dt is None:
-            self._adaptive(out, q, v, a, p)
+            self._adaptive(simulated, q, v, a, p)
         else:
-            self._fixed(out, q, v, a, p)
-        return out
+            self._fixed(simulated, q, v, a, p)
+        return simulated
 
     # -- steps as long as the tolerances let them be ----------------------------------------------------------
-    def _adaptive(self, out: Simulated, q: Floats, v: Floats, a: Floats, p: Floats) -> None:
+    def _adaptive(self, simulated: Simulated, q: Floats, v: Floats, a: Floats, p: Floats) -> None:
         s = self.settings
         longest = min(s.longest, s.end - s.start)
         lengths = length_scale(self.mech.description, Cases(self.mech.description, self.names, p).array)
@@ -96,16 +96,16 @@ class Simulations:
             rows = np.flatnonzero(taken)
             before = Rows(control[rows, 0], q[rows], v[rows], a[rows])
             after = Rows(next_control[rows, 0], q1[rows], v1[rows], a1[rows])
-            self._sample(out, at[rows], before, after, p)
+            self._sample(simulated, at[rows], before, after, p)
             for k in np.flatnonzero(~taken):
                 since[int(at[k])].append(next_control[k])
             stuck = code >= UNDERFLOW
             for k in np.flatnonzero(stuck):
                 here = Rows.point(next_control[k, 0], q1[k], v1[k], a1[k]).copy()
-                beyond, following = self._crossing(out, int(at[k]), here, next_control[k], p, tolerance)
+                beyond, following = self._crossing(simulated, int(at[k]), here, next_control[k], p, tolerance)
                 if following is None:
                     reason, residual = why_stuck(np.array(since[int(at[k])]))
-                    out.troubles[int(at[k])] = Trouble(reason, float(here.t[0]), residual, here), here
+                    simulated.troubles[int(at[k])] = Trouble(reason, float(here.t[0]), residual, here), here
                     continue
                 next_control[k], stuck[k] = following, False
                 if beyond is not None:
@@ -117,7 +117,7 @@ class Simulations:
             q, v, a, control, at = q1[on], v1[on], a1[on], next_control[on], at[on]
 
     def _crossing(
-        self, out: Simulated, case: int, here: Rows, control: Floats, p: Floats, tolerance: Tolerances
+        self, simulated: Simulated, case: int, here: Rows, control: Floats, p: Floats, tolerance: Tolerances
     ) -> tuple[Rows | None, Floats | None]:
         """`Passing.next_attempt` of a case, with what is passed of the times asked for."""
         s = self.settings
@@ -129,11 +129,11 @@ class Simulations:
         first, last = np.searchsorted(self.times, [here.t[0], beyond.t[0]], side="right")
         for k in range(first, last):
             there = beyond if self.times[k] == beyond.t[0] else passing.point(here, float(self.times[k])) or beyond
-            out.q[k, case], out.v[k, case], out.a[k, case] = there.q[0], there.v[0], there.a[0]
+            simulated.q[k, case], simulated.v[k, case], simulated.a[k, case] = there.q[0], there.v[0], there.a[0]
         return beyond, following
 
     # -- steps of one length ------------------------------------------------------------------------------------
-    def _fixed(self, out: Simulated, q: Floats, v: Floats, a: Floats, p: Floats) -> None:
+    def _fixed(self, simulated: Simulated, q: Floats, v: Floats, a: Floats, p: Floats) -> None:
         s = self.settings
         assert s.dt is not None
         steps = FixedSteps(s.start, s.end, s.dt)
@@ -152,15 +152,15 @@ class Simulations:
                 reason = "constraint cannot be met" if is_open else "no value"
                 residual = float(residuals[i]) if is_open and math.isfinite(residuals[i]) else 0.0
                 trouble = Trouble(reason, t, residual, reached[i : i + 1].copy())
-                out.troubles[int(at[i])] = trouble, start[i : i + 1].copy()
+                simulated.troubles[int(at[i])] = trouble, start[i : i + 1].copy()
             at = at[good]
-            self._sample(out, at, start[good], reached[good], p)
+            self._sample(simulated, at, start[good], reached[good], p)
             _, q, v, a = reached[good].all
             if not len(at):
                 break
 
     # -- samples --------------------------------------------------------------------------------------------------
-    def _sample(self, out: Simulated, cases: Ints, before: Rows, after: Rows, p: Floats) -> None:
+    def _sample(self, simulated: Simulated, cases: Ints, before: Rows, after: Rows, p: Floats) -> None:
         """Keep what these steps reach or pass of the times asked for."""
         first = np.searchsorted(self.times, before.t, side="right")
         last = np.searchsorted(self.times, after.t, side="right")
@@ -171,7 +171,7 @@ class Simulations:
         index = np.concatenate([np.arange(i, j) for i, j in zip(first, last, strict=True) if j > i])
         wanted = self.times[index]
         exact = after.t[step] == wanted
-        for array, x in ((out.q, after.q), (out.v, after.v), (out.a, after.a)):
+        for array, x in ((simulated.q, after.q), (simulated.v, after.v), (simulated.a, after.a)):
             array[index[exact], cases[step[exact]]] = x[step[exact]]
         if exact.all():
             return
@@ -181,4 +181,4 @@ class Simulations:
         b, e, rows = before[step], after[step], cases[step]
         theta = (wanted - b.t) / (e.t - b.t)
         states = self.slopes(p[rows]).within(tuple(x[which] for x in terms), b, e, theta)
-        out.q[index, rows], out.v[index, rows], out.a[index, rows] = states.q, states.v, states.a
+        simulated.q[index, rows], simulated.v[index, rows], simulated.a[index, rows] = states.q, states.v, states.a

@@ -79,7 +79,7 @@ def check_place(path: str) -> None:
         with open_regular(path) as file:
             head = file.read(512)  # the header is the first in the archive, and its format the first in it
     except OSError:
-        return  # nothing is there; or writing will tell why it cannot be
+        return  # nothing is there; or writing will raise the reason why it cannot be
     if head and not (head.startswith(b"PK") and f'"{FORMAT}"'.encode() in head):
         raise FormatError("is no checkpoint, and would be replaced by one; give checkpoint= another name", file=path)
 

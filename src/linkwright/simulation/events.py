@@ -20,7 +20,7 @@ from linkwright.simulation.step_programs import in_batch
 
 _PIECES = 16  # into which the part of a step with a crossing is cut, again and again
 _ROUNDS = 14  # 16¹⁴ is more than the digits of a number
-#: The parts of a step at which an event is looked at: close to its ends they tell the slope there.
+#: The parts of a step at which an event is looked at: close to its ends they show the slope there.
 _PARTS = np.array([0.0, 1 / 512, *(k / 8 for k in range(1, 8)), 511 / 512, 1.0])
 _NEAR = 0.25  # of what changes between three values: a least value nearer to zero than this is looked at closely
 _TURNS = 6  # rounds in which a least value is sought

@@ -27,7 +27,7 @@ MOVED = 1e-6  # how far coordinates may be moved without a note, as a part of th
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for; `times` is None for every step, `atol` for what the mechanism and its motion tell."""
+    """What was asked for; `times` is None for every step, `atol` for what follows from the mechanism and its motion."""
 
     method: str
     start: float

@@ -1,4 +1,4 @@
-"""Forces that jump: where the steps of a run find them, and what to tell a person.
+"""Forces that jump: where the steps of a run meet them, and what is reported.
 
 Steps that are chosen by their error become short where the acceleration jumps. A law that is held between samples costs
 some rejected steps a jump. One that changes its sign with a rate, as dry friction does, jumps to and fro for as long as

@@ -1,4 +1,4 @@
-"""`lw.rollout`: many motions of one mechanism in the lanes and threads of one compiled program, and how a notebook
+"""`lw.rollout`: many motions of one mechanism in batches and threads of one compiled program, and how a notebook
 shows them.
 """
 

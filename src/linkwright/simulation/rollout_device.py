@@ -265,7 +265,7 @@ class _Store:
         return array[:, first:last] if self.home.dense else array[first:last]
 
     def first(self, t: float) -> None:
-        """The sample of the beginning."""
+        """The sample of the initial states."""
         for name in self.arrays:
             if name != "y":
                 self.rows(name, 0, 1)[...] = self._whole(self.state.now[name])

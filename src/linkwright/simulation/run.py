@@ -344,5 +344,5 @@ class Run:
 
 
 def _identity(law: Law) -> str:
-    """What tells a law from another; those in Python are all alike."""
+    """What distinguishes a law from another; those in Python are all alike."""
     return "a Python function" if law.program is None else law.program.digest

@@ -225,16 +225,16 @@ def after(
     accepted = taken * (1.0 - over) * (1.0 - stuck)
     usual = control[USUAL]
     stalled: Any = REJECTED if phi is None else where(less(h * factor, SHRUNK * usual), STALLED, REJECTED)
-    result = where(accepted, ACCEPTED, stalled)
-    result = where(short, UNDERFLOW, result)
-    result = where(over, ENDED, result)
-    result = where(stuck, code, result)
+    outcome = where(accepted, ACCEPTED, stalled)
+    outcome = where(short, UNDERFLOW, outcome)
+    outcome = where(over, ENDED, outcome)
+    outcome = where(stuck, code, outcome)
     following = where(over, control[1], h * factor)
     next_control = [
         where(accepted, t_end, t),
         where(stuck, control[1], following),
         where(accepted, maximum(error, 1e-4), old),
-        result,
+        outcome,
         0.0 * h if phi is None else phi,
         rounds,
         error,

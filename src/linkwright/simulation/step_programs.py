@@ -111,7 +111,7 @@ def many_steps(parts: Parts, tableau: Tableau, *, anew: bool = False) -> Program
 
 def first_point(parts: Parts) -> Program:
     """q, v, t [, tau, p] → the nearest q and v that can be, and a; NaN where there are none."""
-    b = Composer("beginning")
+    b = Composer("initial acceleration")
     inputs = [b.input("q", (parts.nq,)), b.input("v", (parts.nv,)), b.input("t", ()), *_constant(b, parts)]
     outputs = [b.output(f"{name}_there", (size,)) for name, size in parts.sizes.items()]
     _closed(b, parts, ending(parts), "first", inputs, outputs)
@@ -169,7 +169,7 @@ class Kernels:
     def __init__(
         self, mech: Mechanism, law: Program | None = None, free: tuple[str, ...] = (), *, conserving: bool = False
     ) -> None:
-        # What forces do not tell is refused by the mechanism's own numbers.
+        # What forces do not determine is refused by the mechanism's own numbers.
         shared = not free and mech.programs.determined
         self._mech, self._parametrised = mech, mech.programs.parametrised if shared else None
         source = mech.programs

@@ -21,7 +21,7 @@ from linkwright.simulation.step_control import CLOSED, CONTROL, GROUPS, LATELY, 
 from linkwright.simulation.steps import slope
 
 LEG = 32  # steps after which the solver is begun anew
-_NOT_FINITE = (ValueError, np.linalg.LinAlgError)  # how SciPy's factorisations tell of what is not
+_NOT_FINITE = (ValueError, np.linalg.LinAlgError)  # what SciPy's factorisations raise for what is not
 
 
 class Stiff(Engine):

@@ -20,7 +20,7 @@ _LOOK = 1.0  # seconds between looks at who works for a scheduler
 _SILENCE = 60.0  # seconds without workers, or without an answer, after which a study gives up
 _IDLE = 30.0  # seconds after which a worker ends a process without work
 _ANSWER = 30.0  # seconds for workers to say what they have
-#: Who writes pages of tracebacks when a connection is lost; what is lost is said by the error that a study ends with.
+#: Who writes pages of tracebacks when a connection is lost; what is lost is in the error that a study ends with.
 _LOGGERS = (
     *("distributed", "distributed.client", "distributed.core", "distributed.comm", "distributed.comm.tcp"),
     *("distributed.batched", "distributed.utils", "tornado", "tornado.application", "asyncio"),
@@ -139,9 +139,9 @@ class Cluster(Pool):
 
         def finished(future: Any) -> None:
             try:
-                result = future.result()
+                answer = future.result()
                 future.release()
-                taken.set_result(result)
+                taken.set_result(answer)
             except BaseException as error:
                 taken.set_exception(error)
 

@@ -228,7 +228,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def make_engine(task: Task) -> Any:
-    """The engine for a task; it tells what is wrong with the task."""
+    """The engine for a task; it raises what is wrong with the task."""
 
     return Engine(task)
 

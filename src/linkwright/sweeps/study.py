@@ -153,7 +153,7 @@ def _read(stored: Stored) -> tuple[Task, Plan, Batch]:
 class Study:
     """The cases of a study: `values` (n, k) of the parameters `names`, and the outputs of each case.
 
-    `data` is one xarray dataset of all; `ok` tells which cases are good and `failed` why the others are not. `best`
+    `data` is one xarray dataset of all; `ok` has which cases are good, and `failed` why the others are not. `best`
     has the cases with the smallest or largest of an output, `case(k)` the whole motion of one, computed anew.
 
     `lw.sweep` makes one, of a `task` (model, analysis and outputs), a `plan` (the cases) and a `batch` (their outputs);

@@ -138,8 +138,8 @@ class Readable:
         asked = [k for k in dict.fromkeys(ends.tolist()) if beyond[k].any()]
         if any(reason_of(self.task.reader.mechanism, values[k]) for k in asked):
             return [
-                reason_of(self.task.reader.mechanism, row) if out.any() else ""
-                for row, out in zip(values, beyond, strict=True)
+                reason_of(self.task.reader.mechanism, row) if outside.any() else ""
+                for row, outside in zip(values, beyond, strict=True)
             ]
         self._low, self._high = np.fmin(self._low, values.min(axis=0)), np.fmax(self._high, values.max(axis=0))
         return reasons

@@ -166,16 +166,16 @@ class Runner:
 
     def _take(self, pool: Pool, future: Future[Any], piece: _Piece, ready: deque[_Piece]) -> None:
         self._slow.end(piece.start, piece.stop)
-        result = self._result(pool, future)
-        if result is None:
+        answer = self._answer(pool, future)
+        if answer is None:
             self._divide(piece, ready)
         else:
-            self._keep(piece, result)
+            self._keep(piece, answer)
 
-    def _result(self, pool: Pool, future: Future[Any]) -> dict[str, Any] | None:
+    def _answer(self, pool: Pool, future: Future[Any]) -> dict[str, Any] | None:
         """What a future has; None if the workers died on it."""
         try:
-            result: dict[str, Any] = future.result()
+            answer: dict[str, Any] = future.result()
         except (Exception, CancelledError) as error:
             if pool.died(error):
                 return None
@@ -183,7 +183,7 @@ class Runner:
                 raise LinkwrightError(f"{error}{self._advice()}") from None
             # Without the other's traceback: it is of the pool's inside, and longer than what there is to say.
             raise LinkwrightError(f"{pool.complaint() or pool.explained(error)}{self._advice()}") from None
-        return result
+        return answer
 
     def _divide(self, piece: _Piece, ready: deque[_Piece]) -> None:
         """After a verdict of a scheduler, that workers died of it: in halves, down to the case that does it."""
@@ -214,20 +214,20 @@ class Runner:
                     self._keep(piece, future.result())
 
     # -- what is done ---------------------------------------------------------------------------------------
-    def _keep(self, piece: _Piece, result: dict[str, Any]) -> None:
-        if result.get("version", __version__) != __version__:
-            text = f"a worker has Linkwright {result['version']}, and this is {__version__}; install the same"
+    def _keep(self, piece: _Piece, answer: dict[str, Any]) -> None:
+        if answer.get("version", __version__) != __version__:
+            text = f"a worker has Linkwright {answer['version']}, and this is {__version__}; install the same"
             raise LinkwrightError(f"{text} version everywhere{self._advice()}")
         parts = self._parts.setdefault(piece.chunk, {})
-        parts[piece.start] = Batch(dict(result["arrays"]), list(result["reasons"]))
-        self._seconds[piece.chunk] = self._seconds.get(piece.chunk, 0.0) + float(result.get("seconds", 0.0))
+        parts[piece.start] = Batch(dict(answer["arrays"]), list(answer["reasons"]))
+        self._seconds[piece.chunk] = self._seconds.get(piece.chunk, 0.0) + float(answer.get("seconds", 0.0))
         whole = self.plan.part(piece.chunk)
         if sum(len(part) for part in parts.values()) < whole.stop - whole.start:
             return
         del self._parts[piece.chunk]
         batch = joined([parts[start] for start in sorted(parts)])
         if self.store is not None:
-            self._write(self.store, piece.chunk, batch, str(result.get("by", "")))
+            self._write(self.store, piece.chunk, batch, str(answer.get("by", "")))
         self.batches[piece.chunk] = batch
         self._report()
 
@@ -390,7 +390,7 @@ def _run(runner: Runner, engine: Any, on: Any) -> Study:
 def _first_ones(runner: Runner, engine: Any, *, alone: bool) -> list[int]:
     """Compute chunks in this process until it is known that others are worth starting; the chunks that are left.
 
-    The first chunk finds compiled code, or has it compiled for all; the second tells how long chunks take.
+    The first chunk finds compiled code, or has it compiled for all; the second shows how long chunks take.
     """
     there, runner.compute = runner.compute, lambda _, values: answer(engine, values)
     alone = alone or cores() == 1

@@ -318,7 +318,7 @@ def _number(value: Any) -> float:
 
 
 def _print_of(function: Callable[[Any], float]) -> str:
-    """What tells one function from another between two runs: its name, its code, and the plain values it holds."""
+    """What distinguishes two functions between two runs: the name, the code, and the plain values that it holds."""
     code = getattr(function, "__code__", None)
     held = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if _is_filled(cell)]
     held += [*(getattr(function, "__defaults__", None) or ())]

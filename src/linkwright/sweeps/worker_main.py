@@ -93,7 +93,7 @@ def serve() -> None:
             limit += COLD
         timer.start(limit)
         try:
-            result = function(text, values)
+            answer = function(text, values)
         except Exception as error:
             timer.stop()
             kind = "" if isinstance(error, LinkwrightError) else f"{type(error).__name__}: "
@@ -101,8 +101,8 @@ def serve() -> None:
             continue
         used = timer.stop()
         seen.add(text)
-        arrays = result.pop("arrays")
-        reply({**result, "names": list(arrays), "used": used}, list(arrays.values()))
+        arrays = answer.pop("arrays")
+        reply({**answer, "names": list(arrays), "used": used}, list(arrays.values()))
 
 
 def _pipes() -> tuple[IO[bytes], IO[bytes]]:
