@@ -46,7 +46,7 @@ test-slow: setup-full
 	@$(PYTEST) -m slow
 
 test-mechanisms: $(READY)
-	@$(PYTEST) -m slow tests/test_acting.py
+	@$(PYTEST) -m slow tests/analysis/test_joint_and_gear_forces.py
 
 test-full: setup-full lint
 	@$(PYTEST)

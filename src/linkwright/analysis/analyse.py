@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.analysis.force_series import forces
+from linkwright.analysis import force_series
 from linkwright.base.arguments import check_names, real_array
 from linkwright.base.arrays import Floats
 from linkwright.constraints.kinematic_motion import times_of
@@ -252,7 +252,7 @@ def refuse_undriven(mech: Mechanism) -> None:
 def _with_forces(mech: Mechanism, solution: Solution, tau: Any = None) -> Solution:
     """The solution with the forces that acted as its series; tau is what `lw.simulate` takes."""
     try:
-        series, notes = forces(mech, solution, _along(solution, tau, mech.nv))
+        series, notes = force_series.forces(mech, solution, _along(solution, tau, mech.nv))
     except LawFailed as error:
         series, notes = {}, [f"forces are left out: {error}"]
     except KeyboardInterrupt:  # the motion is there, and may have taken hours

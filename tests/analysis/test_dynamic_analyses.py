@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.analysis import force_series as acting
+from linkwright.analysis import force_series
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound, ShapeError
 from linkwright.formats.mks.mks_reader import parse_mks
 from linkwright.results.status import Series
@@ -149,7 +149,7 @@ def test_what_cannot_be_asked_is_told(analysis: str, rest: str, told: str) -> No
 
 @pytest.mark.parametrize("analysis", ["dynamic", "static", "inverse dynamic"])
 def test_forces_without_masses_are_refused_by_name(analysis: str) -> None:
-    massless = Path(__file__).resolve().parents[1] / "examples" / "models" / "slider_crank.mks"
+    massless = Path(__file__).resolve().parents[2] / "examples" / "models" / "slider_crank.mks"
     with pytest.raises(LinkwrightError, match=r"no body of 'slider_crank' has a mass.*'pend1', 'pend2', 'block'"):
         lw.analyse(massless, analysis=analysis)
 
@@ -175,11 +175,11 @@ def test_series_are_saved_and_written_as_columns(tmp_path: Path) -> None:
     assert "s.torque [N m]" in heads
 
 
-FOUR_BARS = Path(__file__).resolve().parents[1] / "examples" / "models" / "double_four_bar.mks"
+FOUR_BARS = Path(__file__).resolve().parents[2] / "examples" / "models" / "double_four_bar.mks"
 
 
 def test_forces_of_joints_are_left_out_of_long_runs_of_loops_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acting, "MOST_POINTS", 11)
+    monkeypatch.setattr(force_series, "MOST_POINTS", 11)
     some, many = (lw.analyse(FOUR_BARS, times=np.linspace(0.0, 0.1, n)) for n in (11, 12))
     assert "base1.fx" in some.series
     assert "base1.fx" not in many.series
@@ -283,7 +283,7 @@ def test_an_interrupt_while_forces_are_computed_keeps_the_motion(monkeypatch: py
     def stopped(*given: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(acting, "forces", stopped)
+    monkeypatch.setattr(force_series, "forces", stopped)
     sol = lw.analyse(pendulum())
     assert sol.status
     assert len(sol) == 201

@@ -46,7 +46,7 @@ def test_a_parameter_that_a_file_does_not_have_is_told(model: Path) -> None:
 
 
 # -- Newton's tolerances, and settings that an analysis does not use ----------------------------------------------
-SAMPLE = Path(__file__).parents[1] / "examples" / "models" / "slider_crank.mks"
+SAMPLE = Path(__file__).parents[2] / "examples" / "models" / "slider_crank.mks"
 
 
 def gap(sol: lw.Solution) -> float:
