@@ -227,20 +227,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_engines.clear)  # another thread of the parent may have been using them
 
 
-def make_engine(task: Task) -> Any:
-    """The engine for a task; it raises what is wrong with the task."""
-
-    return Engine(task)
-
-
 def compute(text: str, values: Floats) -> dict[str, Any]:
     """Cases of a task that comes as JSON text: arrays, reasons, and who did it in what time."""
     with _lock:
         engine = _engines.get(text)
         if engine is None:
-            _alone()
+            set_threads(1)  # processes share the cores already: kernels take no further threads here
             with preparing():
-                engine = _engines[text] = make_engine(Task.of(json.loads(text)))
+                engine = _engines[text] = Engine(Task.of(json.loads(text)))
             while len(_engines) > _KEPT:
                 _engines.popitem(last=False)
         _engines.move_to_end(text)
@@ -275,8 +269,3 @@ def run_cases(engine: Any, values: Floats) -> Batch:
         return Batch({}, [reason or "failed"])
     half = len(values) // 2
     return joined([run_cases(engine, values[:half]), run_cases(engine, values[half:])])
-
-
-def _alone() -> None:
-    """Processes share the cores already: kernels take no further threads here."""
-    set_threads(1)

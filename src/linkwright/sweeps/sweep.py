@@ -27,7 +27,6 @@ from linkwright.mechanism import Mechanism
 from linkwright.outputs.output_language import AnalysisSettings
 from linkwright.sweeps import engine as work
 from linkwright.sweeps.cluster import Cluster, no_place
-from linkwright.sweeps.engine import answer, make_engine
 from linkwright.sweeps.manifest import study_digest
 from linkwright.sweeps.plan import Execution, Plan, Sampling, StudyFolder, make_plan
 from linkwright.sweeps.store import DATASET, Store
@@ -296,7 +295,7 @@ def sweep(
     plan = make_plan(parameters, sampling, execution.chunk)
     task = make_task(mech, plan.names, outputs, analysis=analysis, times=times, parameters=sampling.fixed)
     _check(task, plan, outputs, on, execution)
-    engine = make_engine(task)  # raises what is wrong with the task, once
+    engine = work.Engine(task)  # raises what is wrong with the task, once
     # A scheduler that does not answer, or has the wrong workers, is an error before anything is written.
     finished = folder is not None and kind(Path(folder.path) / DATASET)
     cluster = None if _is_local(on) or finished else Cluster(on)
@@ -392,7 +391,7 @@ def _first_ones(runner: Runner, engine: Any, *, alone: bool) -> list[int]:
 
     The first chunk finds compiled code, or has it compiled for all; the second shows how long chunks take.
     """
-    there, runner.compute = runner.compute, lambda _, values: answer(engine, values)
+    there, runner.compute = runner.compute, lambda _, values: work.answer(engine, values)
     alone = alone or cores() == 1
     for count, index in enumerate(left := runner.left):
         started = perf_counter()
