@@ -67,8 +67,16 @@ def write_folder(folder: Path, files: Mapping[str, str], *, overwrite: bool = Fa
             path.write_text(text, encoding="utf-8", newline="\n")
 
 
-_NAMES = {"mul": "products", "add": "sums", "sub": "differences", "div": "quotients", "neg": "changes of sign"}
-_NAMES |= {"sin": "sines", "cos": "cosines", "sqrt": "square roots"}
+_NAMES = {
+    "mul": "products",
+    "add": "sums",
+    "sub": "differences",
+    "div": "quotients",
+    "neg": "changes of sign",
+    "sin": "sines",
+    "cos": "cosines",
+    "sqrt": "square roots",
+}
 
 
 def readme(subject: Subject, vectors: Vectors, *sections: tuple[str, Sequence[str]]) -> str:

@@ -106,15 +106,16 @@ class Equilibrium:
     frequencies: Floats  # Hz, of the modes that swing, without friction; none where M has no inverse
 
     def place(self, parameters: Mapping[str, float]) -> Floats:
-        """The coordinates, with the shifts' values where those of the parameters are known; otherwise zero."""
+        """The coordinates, with the shifts' values where those of the parameters are known; otherwise zero.
+
+        Where a formula divides by zero, they are not finite.
+        """
         q = self.q.copy()
         for j, symbol in enumerate(self.dynamics.model.coordinates):
             formula = self.formulas.get(symbol.name)
             if formula is not None and set(symbols(formula)) <= set(parameters):
-                try:
-                    q[j] = evaluate(formula, parameters)
-                except ZeroDivisionError:
-                    q[j] = np.nan
+                with np.errstate(all="ignore"):
+                    q[j] = evaluate(formula, {name: np.float64(x) for name, x in parameters.items()})
         return q
 
     def written(self) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """What a printer prints: the blocks of equations with symbols, values and sentences; the quantities of equations;
 names of symbols for each target.
 
-Forms, printers and recursions read this table. The programs that it names are rows of `dynamics.functions`.
+Forms, printers and recursions read the table of quantities. The programs that it names are rows of
+`dynamics.functions`.
 """
 
 from __future__ import annotations

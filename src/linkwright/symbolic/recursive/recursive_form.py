@@ -1,6 +1,6 @@
 """The recursive form of the equations: intermediate variables from our own tapes, for code that costs what they cost.
 
-The recursions themselves are in `recursions`; here their straight tapes are given names.
+What is recorded is in `recorded_forms`; here the straight tapes are given names.
 """
 
 from __future__ import annotations
