@@ -221,7 +221,7 @@ class Builder(Forces):
 
         With `axis` or `at`, i and j are bodies whose axes are parallel when the coordinates are neutral: the joint
         is about `axis` (z unless given), its point is `at` in i and the origin of j. `cut` makes it a loop
-        closure; a joint has an actuator unless it is free or `actuated` says otherwise. `damping` and `friction`
+        constraint; a joint has an actuator unless it is free or `actuated` says otherwise. `damping` and `friction`
         act on each of its rates: forces −damping · v − friction · tanh(v / 0.01), named "NAME damping" (with the
         number of the rate after it if there are several).
 

@@ -46,7 +46,7 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A frame on a body: z is its h axis, x its f axis."""
+    """A frame on a body: z along h, x along f."""
 
     body: Body
     rotation: Array

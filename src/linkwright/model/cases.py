@@ -89,12 +89,8 @@ class Cases:
     @cached_property
     def table(self) -> Floats:
         """(n, all parameters), in the description's order."""
-        rows = np.broadcast_to(np.array(list(self.description.parameters.values())), (len(self), len(self.parameters)))
-        rows = rows.copy()
-        order = list(self.description.parameters)
-        for k, name in enumerate(self.names):
-            rows[:, order.index(name)] = self.values[:, k]
-        return rows
+        columns = [np.broadcast_to(numbers, (len(self),)) for numbers in self.parameters.values()]
+        return np.ascontiguousarray(np.array(columns).reshape(len(columns), len(self)).T)
 
     @cached_property
     def _bound(self) -> Mapping[str, Mapping[int, Expression]]:

@@ -186,7 +186,7 @@ class Description:
     drivers: tuple[Driver, ...] = ()
     point_constraints: tuple[PointConstraint, ...] = ()
     start: Start | None = None  # None: bodies are where the neutral coordinates of the tree put them
-    initial: tuple[Initial, ...] = ()  # what is held when the state at the beginning of motion is found
+    initial: tuple[Initial, ...] = ()  # values that quantities have in the initial state
     system: System | None = None
     shapes: tuple[Shape, ...] = ()
     traces: tuple[Trace, ...] = ()

@@ -131,7 +131,7 @@ class Rod:
 
 @dataclass(frozen=True)
 class PointOnLine:
-    """The origin of the frame `point` stays on the h axis of the frame `line`."""
+    """The origin of the frame `point` stays on the z axis (h) of the frame `line`."""
 
     name: str
     line: str
@@ -145,7 +145,7 @@ class PointOnLine:
 
 @dataclass(frozen=True)
 class PointOnPlane:
-    """The origin of the frame `point` stays in the plane through `plane`'s origin, perpendicular to its h axis."""
+    """The origin of the frame `point` stays in the plane through `plane`'s origin, perpendicular to its z axis (h)."""
 
     name: str
     plane: str

@@ -168,23 +168,23 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
     """
     d = description
     wanted = {d.joint_names.position("joint", name): value for name, value in values.items()}
-    held = {j: _coordinates(d, j, value) for j, value in wanted.items()}
+    locked = {j: _coordinates(d, j, value) for j, value in wanted.items()}
     gears = d.leaders
     for m in d.mimics:
         first, ratio, offset = of_first_leader(gears, m.follower)
         if m.follower in wanted:
             name, leader = d.joint_names[m.follower], d.joint_names[first]
             raise ModelError(f"joint {name!r} follows {leader!r}; lock {leader!r} instead", element=name)
-        if first in held:
-            held[m.follower] = ratio * held[first] + offset
-    if not held:
+        if first in locked:
+            locked[m.follower] = ratio * locked[first] + offset
+    if not locked:
         return d
     numbers = _numbers(d)
-    following = [k for k, m in enumerate(d.mimics) if m.follower not in held]
+    following = [k for k, m in enumerate(d.mimics) if m.follower not in locked]
     for k, m in enumerate(d.mimics):
-        if m.follower in held:
+        if m.follower in locked:
             _refuse_bound(numbers["gear"][k], f"the ratio of {d.joint_names[m.follower]!r}, which is locked")
-    for j, q in held.items():
+    for j, q in locked.items():
         kind = d.kind_of(j)
         _refuse_bound(numbers["armature"][j], f"the armature of joint {d.joint_names[j]!r}, which is locked")
         pitch = numbers["pitch"][j]
@@ -199,32 +199,32 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
     for name in _OTHERS:
         del arrays[name]
     arrays["kind"] = np.array(d.kind)
-    arrays["kind"][list(held)] = kind_number("fixed")
-    names = {d.joint_names[j] for j in held}
+    arrays["kind"][list(locked)] = kind_number("fixed")
+    names = {d.joint_names[j] for j in locked}
     for driver in (x for x in d.drivers if x.kind == "joint" and x.target in names):
         text = f"driver {driver.name!r} went away with the locked joint {driver.target!r}"
         warn(text, LinkwrightWarning, stacklevel=3)
     fixed = replace(
         d,
         mimics=tuple(d.mimics[k] for k in following),
-        elements=_with_locked(d, {d.joint_names[j]: q for j, q in held.items()}),
+        elements=_with_locked(d, {d.joint_names[j]: q for j, q in locked.items()}),
         initial=tuple(x for x in d.initial if not (x.quantity.kind == "joint" and x.quantity.of[0] in names)),
         drivers=tuple(x for x in d.drivers if not (x.kind == "joint" and x.target in names)),
         bindings=bindings,
         **arrays,
     )
-    return merge_fixed(fixed, list(held))
+    return merge_fixed(fixed, list(locked))
 
 
-def _with_locked(d: Description, held: Mapping[str, Array]) -> tuple[Element, ...]:
-    """The forces without those on held joints; where laws of others name their coordinates, numbers stand."""
+def _with_locked(d: Description, locked: Mapping[str, Array]) -> tuple[Element, ...]:
+    """The forces without those on locked joints; where laws of others name their coordinates, numbers stand."""
     by: dict[Expression, Expression] = {}
-    for name, q in held.items():
+    for name, q in locked.items():
         for k in range(d.kind_of(d.joint_names.position("joint", name)).nv):
             by[Quantity("joint", (name,), k, True)] = Number(0.0)
             if k < len(q):
                 by[Quantity("joint", (name,), k)] = Number(float(q[k]))
-    elements = [e for e in d.elements if not (isinstance(e, JointForce) and e.joint in held)]
+    elements = [e for e in d.elements if not (isinstance(e, JointForce) and e.joint in locked)]
     changed: list[Element] = []
     for e in elements:
         if not any(quantity in by for quantity in quantities(*laws_of(e))):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,6 +209,28 @@ def _span_of_children(parent: Ints) -> Topology | None:
 
 
 T = TypeVar("T")
+
+
+class Groups(Generic[T]):
+    """Things that are joined two by two; each group is known by one of its members."""
+
+    def __init__(self) -> None:
+        self._under: dict[T, T] = {}
+
+    def root(self, thing: T) -> T:
+        """The member by which the group of a thing is known."""
+        while thing in self._under:
+            above = self._under[thing]
+            self._under[thing] = self._under.get(above, above)  # shorter for the next time
+            thing = above
+        return thing
+
+    def join(self, thing: T, other: T) -> bool:
+        """Put the group of a thing under that of another; False where they are one already."""
+        a, b = self.root(thing), self.root(other)
+        if a != b:
+            self._under[a] = b
+        return a != b
 
 
 def circle(followed: Mapping[T, T], follower: T, leader: T) -> list[T]:

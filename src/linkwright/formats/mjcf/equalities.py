@@ -175,7 +175,7 @@ def read_equalities(root: Node, bodies: Bodies, defaults: Defaults) -> Equalitie
             equalities.couplings.append(_coupling(node, bodies))
         elif node.tag in ("connect", "weld"):
             joint = _loop_joint(node.get("name") or f"{node.tag}{number}", node, bodies)
-            # Bodies that move together already need no closure.
+            # Bodies that move together already need no constraint.
             if bodies.mover(joint.first) != bodies.mover(joint.second):
                 equalities.loop_joints.append(joint)
         else:

@@ -157,6 +157,14 @@ class Forces:
 
 _ELSEWHERE = ("tendon", "site", "body", "slidersite", "cranksite", "refsite")
 _SHORTCUTS = ("general", "motor", "position", "velocity", "intvelocity", "damper")
+#: What these set gaintype, biastype and dyntype to.
+_SHORTCUT_KINDS = {
+    "motor": {"gain": "fixed", "bias": "none", "dyn": "none"},
+    "position": {"gain": "fixed", "bias": "affine", "dyn": "none"},
+    "velocity": {"gain": "fixed", "bias": "affine", "dyn": "none"},
+    "intvelocity": {"gain": "fixed", "bias": "affine", "dyn": "integrator"},
+    "damper": {"gain": "affine", "bias": "none", "dyn": "none"},
+}
 _GAINS = ("fixed", "affine", "muscle", "user", "dcmotor")
 _BIASES = ("none", "affine", "muscle", "user", "dcmotor")
 
@@ -264,26 +272,22 @@ def _law(actuator: Actuator, node: Node, kinds: dict[str, str]) -> bool:
             if first is not None:
                 target[: len(first)] = first[:3]
         return False
+    kinds.update(_SHORTCUT_KINDS.get(tag, {}))
     if tag == "motor":
         actuator.gain[:], actuator.bias[:] = (1.0, 0.0, 0.0), 0.0
-        kinds.update(gain="fixed", bias="none", dyn="none")
     elif tag in ("position", "intvelocity"):
         stiffness = node.number("kp", float(actuator.gain[0]))
         actuator.gain[0], actuator.bias[1] = stiffness, -stiffness
         if node.get("kv") is not None:
             actuator.bias[2] = -node.number("kv", 0.0)
-        slow = node.number("timeconst", 0.0) > 0.0
-        kinds.update(gain="fixed", bias="affine", dyn="integrator" if tag == "intvelocity" else "none")
-        if slow:
+        if node.number("timeconst", 0.0) > 0.0:
             kinds["dyn"] = "filterexact"
         return node.number("dampratio", 0.0) > 0.0
     elif tag == "velocity":
         damping = node.number("kv", float(actuator.gain[0]))
         actuator.gain[0], actuator.bias[:] = damping, (0.0, 0.0, -damping)
-        kinds.update(gain="fixed", bias="affine", dyn="none")
     elif tag == "damper":
         actuator.gain[:], actuator.bias[:] = (0.0, 0.0, -node.number("kv", 0.0)), 0.0
-        kinds.update(gain="affine", bias="none", dyn="none")
     return False
 
 

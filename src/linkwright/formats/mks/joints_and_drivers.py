@@ -31,7 +31,7 @@ from linkwright.model.elements import PointConstraint, is_bound
 from linkwright.model.expression import Call, Expression, Number
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.quantities import COORDINATES, POSITIONS, Numeric, joint_index
-from linkwright.model.topology import circle
+from linkwright.model.topology import Groups, circle
 
 DEGREE = math.pi / 180.0
 #: Kinds whose coordinates are all angles, so that their limits are.
@@ -111,7 +111,7 @@ class Links(Places):
                 value = self.scope.value(item.value)
                 if kind in ANGULAR and key in ("lower", "upper"):
                     value = self.angle(value)
-                options[key] = self._plain(value, item.value)
+                options[key] = self.scope.plain(value, item.value)
         if options.get("lower", -math.inf) > options.get("upper", math.inf):
             raise Fault(a.need("lower"), f"the lower limit of {a.owner} is above its upper limit; swap them")
         for key in ("velocity", "effort"):
@@ -122,7 +122,9 @@ class Links(Places):
             if item is not None:
                 value = self.scope.value(item.value)
                 options[key] = (
-                    self.scope.bound_number(value, item.value) if key == "armature" else self._plain(value, item.value)
+                    self.scope.bound_number(value, item.value)
+                    if key == "armature"
+                    else self.scope.plain(value, item.value)
                 )
                 if self._now([options[key]])[0] < 0.0:
                     raise Fault(item.value, f"the {key} of {a.owner} is negative; give 0 or more")
@@ -138,29 +140,15 @@ class Links(Places):
             options["actuated"] = "actuated" in a.flags
         return options
 
-    def _plain(self, value: Value, node: Node) -> float:
-        if value.number is None:
-            raise Fault(node, "this cannot depend on a parameter; give a plain number")
-        return value.number
-
     def hold_loose_bodies(self) -> None:
         """A free joint from ground to the first body of each group that no joint connects to ground."""
         bodies = [p.body for p in map(self.bodies.find, self.bodies.names) if p is not None]
         bodies = sorted({x for x in bodies if x != self.b.ground}, key=lambda x: x.number)
-        count = len(bodies)
-        group = list(range(count + 1))  # the last one is ground
-
-        def root(k: int) -> int:
-            while group[k] != k:
-                group[k] = group[group[k]]
-                k = group[k]
-            return k
-
+        groups = Groups[int]()
         for a, b in self.edges:
-            group[root(a % (count + 1))] = root(b % (count + 1))
+            groups.join(a, b)
         for body in bodies:
-            if root(body.number) != root(count):
-                group[root(body.number)] = root(count)
+            if groups.join(body.number, self.b.ground.number):
                 name = free_name(f"{body.name}_free", self.joints)
                 self.joints.put(Word(0, 0, name), self.b.joint("free", self.b.ground, body, name))
 

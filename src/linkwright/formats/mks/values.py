@@ -308,7 +308,10 @@ class Scope:
     # -- numbers ------------------------------------------------------------------------------------------
     def constant(self, node: Node) -> float:
         """A number without parameters."""
-        value = self.value(node)
+        return self.plain(self.value(node), node)
+
+    def plain(self, value: Value, node: Node) -> float:
+        """The number of a value that depends on no parameter."""
         if value.number is None:
             raise Fault(node, "this cannot depend on a parameter; give a plain number")
         return value.number

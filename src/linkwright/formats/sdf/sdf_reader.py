@@ -23,6 +23,7 @@ from linkwright.model.description import FREE_FALL, Description
 from linkwright.model.frames import full_inertia
 from linkwright.model.merge import merge_fixed
 from linkwright.model.model_checks import listed
+from linkwright.model.topology import Groups
 
 #: How many freedoms the joints have that have not one.
 _FREES = {"fixed": 0, "universal": 2, "revolute2": 2, "ball": 3}
@@ -189,29 +190,22 @@ class _Reader:
 
         Joints that free little come into the tree first, in the order of the file, so that it has few coordinates.
         """
-        of = {name: WORLD if link.body == WORLD else name for name, link in self.links.items()}
-
-        def root(name: str) -> str:
-            while of[name] != name:
-                of[name] = of[of[name]]
-                name = of[name]
-            return name
-
+        groups = Groups[str]()
+        for name, link in self.links.items():
+            if link.body == WORLD:
+                groups.join(name, WORLD)
         cuts, children = set(), set()
         for k in sorted(range(len(joined)), key=lambda k: _FREES.get(joined[k][0], 1)):
             kind, (parent, child) = joined[k]
             if kind == "gearbox":
                 continue
             children.add(child)
-            a, b = root(parent), root(child)
-            if a == b:
+            if not groups.join(parent, child):
                 cuts.add(k)
-            of[b if b != WORLD else a] = a if b != WORLD else WORLD
         # Of each part, the first link that no joint has as its child.
         parts: list[str] = []
         for name in sorted(self.floating, key=lambda x: x in children):
-            if root(name) != WORLD:
-                of[root(name)] = WORLD
+            if groups.join(name, WORLD):
                 parts.append(name)
         for name in parts:
             pose, joint = self.links[name].pose, "root_joint" if len(parts) == 1 else f"root_joint of {name}"
