@@ -27,10 +27,23 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 class LinkwrightError(Exception):
-    """The root of every error that Linkwright raises on purpose; names from files in its text are made visible."""
+    """The root of every error that Linkwright raises on purpose; names from files in its text are made visible.
+
+    Errors go from process to process with the data that they carry.
+    """
 
     def __str__(self) -> str:
         return visible(super().__str__())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(kind: type[LinkwrightError], args: tuple[Any, ...], data: dict[str, Any]) -> LinkwrightError:
+    """An error of another process: its message is put together already."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(data)
+    return error
 
 
 class ModelError(LinkwrightError, ValueError):
@@ -66,13 +79,6 @@ class MksError(FormatError):
         self.problems = tuple(problems)
         self.file = file
         self.line = problems[0].line if problems else None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _mks_error, (self.problems, self.file)
-
-
-def _mks_error(problems: tuple[Any, ...], file: str) -> MksError:
-    return MksError(problems, file=file)
 
 
 class NameNotFound(LinkwrightError, KeyError):
