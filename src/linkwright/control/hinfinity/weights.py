@@ -179,12 +179,12 @@ def _program(theta: Floats, size: Floats, order: int, ratio: float) -> tuple[Flo
     k = np.arange(order + 1)
     everywhere = np.concatenate([np.linspace(0, np.pi, 60), theta])
     level = float(np.exp(np.mean(np.log(size**2))))
-    data, dense = np.cos(theta[:, None] * k), np.cos(everywhere[:, None] * k)
+    at_data, dense = np.cos(theta[:, None] * k), np.cos(everywhere[:, None] * k)
     s = (size**2 / level)[:, None]
     zero = np.zeros_like(dense)
     # Rows divided by their own size: the data span decades.
-    above = np.hstack([-data, s * data]) / s
-    below = np.hstack([data, -ratio * s * data]) / (ratio * s)
+    above = np.hstack([-at_data, s * at_data]) / s
+    below = np.hstack([at_data, -ratio * s * at_data]) / (ratio * s)
     low = float(s.min())
     rows = [above, below, np.hstack([-dense / low, zero]), np.hstack([zero, -dense])]
     right = [np.zeros(2 * theta.size), np.full(everywhere.size, -1e-4), np.full(everywhere.size, -1e-4)]

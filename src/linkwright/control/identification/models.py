@@ -207,12 +207,10 @@ class Model:
         z = self._shift(w)
         f = _polynomial(self.F, z)
         g = z**self.delay * _polynomial(self.B, z) / f
-        out = np.zeros((len(z), len(self.parameters)), complex)
-        for k in range(len(self.B)):
-            out[:, k] = z ** (self.delay + k) / f
-        for k in range(1, len(self.F)):
-            out[:, len(self.B) + k - 1] = -g * z**k / f
-        return out
+        nb, nf = len(self.B), len(self.F) - 1
+        by_b = z[:, None] ** (self.delay + np.arange(nb)) / f[:, None]
+        by_f = -(g / f)[:, None] * z[:, None] ** np.arange(1, nf + 1)
+        return np.hstack([by_b, by_f, np.zeros((len(z), len(self.parameters) - nb - nf))])
 
     def band(self, w: ArrayLike, level: float = 0.95) -> Band:
         """The region of the frequency response at w that the noise leaves open with the probability `level` (0.95), to
@@ -373,7 +371,7 @@ def _polynomial(p: Floats, z: Complexes) -> Complexes:
 
 
 def _signal(name: str, values: ArrayLike) -> Floats:
-    out = real_array(name, values)
-    if out.ndim != 1:
-        raise LinkwrightError(f"{name} is one signal, an array of shape (N,), not {out.shape}")
-    return out
+    signal = real_array(name, values)
+    if signal.ndim != 1:
+        raise LinkwrightError(f"{name} is one signal, an array of shape (N,), not {signal.shape}")
+    return signal

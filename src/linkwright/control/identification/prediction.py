@@ -145,7 +145,7 @@ class Predictor:
         """∂e/∂x (N, size): each block is one filtered signal and its shifts."""
         self._filtered(x)
         o, p, n = self.orders, self.parts, len(self.y)
-        out = np.zeros((n, self.size), order="F")
+        gradient = np.zeros((n, self.size), order="F")
         one = [1.0]
 
         def through_noise(signal: Floats) -> Floats:
@@ -153,17 +153,17 @@ class Predictor:
 
         by_input = lfilter(one, p.C, through_noise(self.u))
         by_output = self.y if self.shared else through_noise(self.w)
-        column = _shifts(out, 0, -by_input, o.nk, o.nb)
-        column = _shifts(out, column, lfilter(one, p.C, by_output), 1, o.nf)
+        column = _shifts(gradient, 0, -by_input, o.nk, o.nb)
+        column = _shifts(gradient, column, lfilter(one, p.C, by_output), 1, o.nf)
         if o.nc:
-            column = _shifts(out, column, -lfilter(one, p.C, self.e), 1, o.nc)
+            column = _shifts(gradient, column, -lfilter(one, p.C, self.e), 1, o.nc)
         if not self.shared and o.nd:
-            column = _shifts(out, column, lfilter(one, p.C, self.v), 1, o.nd)
+            column = _shifts(gradient, column, lfilter(one, p.C, self.v), 1, o.nd)
         if self.plant_start:
-            column = _shifts(out, column, -lfilter(one, p.C, through_noise(self._impulse)), 0, self.plant_start)
+            column = _shifts(gradient, column, -lfilter(one, p.C, through_noise(self._impulse)), 0, self.plant_start)
         if self.noise_start:
-            _shifts(out, column, lfilter(one, p.C, self._impulse), 0, self.noise_start)
-        return out
+            _shifts(gradient, column, lfilter(one, p.C, self._impulse), 0, self.noise_start)
+        return gradient
 
     # -- initial conditions ------------------------------------------------------------------------------
     def start(self, theta: Floats) -> Floats:
@@ -183,10 +183,10 @@ class Predictor:
         return bool(np.all(np.isfinite(x))) and stable(p.C) and (self.shared or stable(p.F))
 
 
-def _shifts(out: Floats, column: int, signal: Floats, first: int, count: int) -> int:
+def _shifts(columns: Floats, column: int, signal: Floats, first: int, count: int) -> int:
     n = len(signal)
     for k in range(first, first + count):
-        out[k:, column] = signal[: n - k]
+        columns[k:, column] = signal[: n - k]
         column += 1
     return column
 

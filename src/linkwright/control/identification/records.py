@@ -404,23 +404,23 @@ class Record:
 
 def _checked(name: str, values: ArrayLike) -> Floats:
     try:
-        out = real_array(name, values).copy()
+        signal = real_array(name, values).copy()
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} is not an array of numbers: {error}") from error
-    if out.ndim != 1:
-        hint = f"; pass one channel, {name}[:, 0] for instance" if out.ndim == 2 else ""
-        raise DataError(f"{name} is one signal, an array of shape (N,), not {out.shape}{hint}")
-    bad = ~np.isfinite(out)
+    if signal.ndim != 1:
+        hint = f"; pass one channel, {name}[:, 0] for instance" if signal.ndim == 2 else ""
+        raise DataError(f"{name} is one signal, an array of shape (N,), not {signal.shape}{hint}")
+    bad = ~np.isfinite(signal)
     if bad.any():
         k = int(np.argmax(bad))
         raise DataError(
-            f"{name} is {out[k]} at row {k} ({int(bad.sum())} such samples): cut the record there, "
+            f"{name} is {signal[k]} at row {k} ({int(bad.sum())} such samples): cut the record there, "
             "or fill the gap before making a record",
             row=k,
             column=name,
         )
-    out.flags.writeable = False
-    return out
+    signal.flags.writeable = False
+    return signal
 
 
 def _resolution(times: Floats) -> float:

@@ -43,11 +43,9 @@ class Band:
         """δᵀ P⁻¹ δ (n): the squared distance in standard deviations."""
         delta = np.asarray(response) - self.response
         d = np.stack([delta.real, delta.imag], axis=-1)
-        out = np.empty(len(self.w))
-        for k, (p, x) in enumerate(zip(self.covariance, d, strict=True)):
-            # At zero and half the sampling frequency the response is real: the ellipse is a line.
-            out[k] = x @ np.linalg.pinv(p, rcond=1e-12, hermitian=True) @ x
-        return out
+        # At zero and half the sampling frequency the response is real: the ellipse is a line.
+        inverse = np.linalg.pinv(self.covariance, rcond=1e-12, hermitian=True)
+        return np.asarray(np.einsum("ni,nij,nj->n", d, inverse, d))
 
     def ellipse(self, k: int, points: int = 73) -> Complexes:
         """The border of the region at frequency number k, as complex numbers (points)."""

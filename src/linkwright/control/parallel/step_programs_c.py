@@ -170,11 +170,11 @@ class Parts:
         rise = legs.joint_accelerations(g, leg, at, rates, w, a, dw)
         force, moment = legs.share(g, leg, at, legs.newton_euler(g, at, rates, rise))
         _, wanted = legs.wrist_point(leg, common[24:27], common[27:36].reshape(3, 3))
-        results = [*force, *moment, legs.reach_margin(g, p), legs.reach_margin(g, wanted), at.c5]
+        shares = [*force, *moment, legs.reach_margin(g, p), legs.reach_margin(g, wanted), at.c5]
         if rows:
             direction, driven = legs.row(g, leg, at)
-            results += [*direction, driven]
-        return results
+            shares += [*direction, driven]
+        return shares
 
     def ending(self, previous: Any, motion: Any, plate: Any, shares: Any, flag: Any, factors: Any) -> tuple[Any, ...]:
         """Torques, state and report (less corrections and residual) from the legs' shares."""

@@ -75,9 +75,9 @@ def position(dims: Delta, turned: ArrayLike) -> Floats:
     The plate's middle is on three spheres about the knees, each moved inward by the plate's radius.
     """
     theta = finite_array("the angles of the cranks", turned, (ARMS,), batch=True)
-    out, up = dims.frames[:, :, 0], dims.frames[:, :, 1]
+    outward, up = dims.frames[:, :, 0], dims.frames[:, :, 1]
     reach = dims.base_radius - dims.plate_radius + dims.crank * np.cos(theta)
-    centers = reach[..., None] * out + dims.crank * np.sin(theta)[..., None] * up
+    centers = reach[..., None] * outward + dims.crank * np.sin(theta)[..., None] * up
     a, b, c = (centers[..., k, :] for k in range(ARMS))
     x = (b - a) / np.linalg.norm(b - a, axis=-1, keepdims=True)
     across = (c - a) - ((c - a) * x).sum(-1, keepdims=True) * x

@@ -90,11 +90,11 @@ def look() -> Iterator[None]:
         yield
 
 
-def svg(make: Callable[..., Figure], *data: Any) -> bytes:
+def svg(make: Callable[..., Figure], *parts: Any) -> bytes:
     """The figure that a function makes of the study's data, as SVG."""
     with look():
         file = io.BytesIO()
-        make(*data).savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        make(*parts).savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     return short(file.getvalue())
 
 

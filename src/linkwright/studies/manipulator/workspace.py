@@ -71,14 +71,14 @@ def quality(geometry: Hexapod, pose: ArrayLike, *, limits: Limits | None = None,
     )
     # The worst leg, by reach before tilts; of legs that are alike by symmetry the first counts, whatever rounding does.
     slack, room = legs.slack.min(axis=-1), tilted.min(axis=(-2, -1))
-    out = slack < 0.0
-    leg = np.where(out, _first_least(legs.slack), _first_least(tilted.min(axis=-1)))
+    beyond = slack < 0.0
+    leg = np.where(beyond, _first_least(legs.slack), _first_least(tilted.min(axis=-1)))
     tight = np.argmin(np.take_along_axis(tilted, leg[..., None, None], axis=-2)[..., 0, :], axis=-1)
-    end = np.where(out, REACH, np.where(room < 0.0, UNIVERSAL + tight, FINE))
-    s, w, sign = (np.full(out.shape, x) for x in (np.inf, np.inf, np.nan))
-    if not out.all():
-        inside = Legs(*(x[~out] for x in legs))
-        s[~out], w[~out], sign[~out] = _conditions(geometry, inside, where[..., :3][~out])
+    end = np.where(beyond, REACH, np.where(room < 0.0, UNIVERSAL + tight, FINE))
+    s, w, sign = (np.full(beyond.shape, x) for x in (np.inf, np.inf, np.nan))
+    if not beyond.all():
+        inside = Legs(*(x[~beyond] for x in legs))
+        s[~beyond], w[~beyond], sign[~beyond] = _conditions(geometry, inside, where[..., :3][~beyond])
     return Quality(end, leg + 1, legs.short.max(axis=-1), slack, room, s, w, sign)
 
 
@@ -229,13 +229,13 @@ def reach_map(
 
 def _worst(each: Quality) -> Quality:
     """Of all orientations (first axis): the orientation that is furthest out says what ends the workspace."""
-    out = (each.slack < 0.0).any(axis=0)
-    worst = np.where(out, *(_first_least(np.moveaxis(x, 0, -1)) for x in (each.slack, each.room)))[None]
+    beyond = (each.slack < 0.0).any(axis=0)
+    worst = np.where(beyond, *(_first_least(np.moveaxis(x, 0, -1)) for x in (each.slack, each.room)))[None]
     end, leg = (np.take_along_axis(x, worst, axis=0)[0] for x in (each.end, each.leg))
     least = np.min(np.abs(each.sign), axis=0) * np.where((each.sign < 0.0).any(axis=0), -1.0, 1.0)
     slack, room = (x.min(axis=0) for x in (each.slack, each.room))
     short, s, w = (x.max(axis=0) for x in (each.short, each.s, each.w))
-    return Quality(end, leg, short, slack, room, s, w, np.where(out, np.nan, least))
+    return Quality(end, leg, short, slack, room, s, w, np.where(beyond, np.nan, least))
 
 
 def _spans(g: Hexapod, plane: Plane) -> tuple[float, float, float]:
