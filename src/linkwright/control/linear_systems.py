@@ -109,6 +109,10 @@ class System:
     def __neg__(self) -> System:
         return System(self.A, self.B, -self.C, -self.D, self.dt)
 
+    def combined(self, outputs: Floats) -> System:
+        """The same states and inputs; each row of `outputs` (m, outputs) is an output, of those that there are."""
+        return System(self.A, self.B, outputs @ self.C, outputs @ self.D, self.dt)
+
     def __matmul__(self, other: System) -> System:
         """In series: first the other, then this one."""
         return series(self, other)
@@ -251,16 +255,12 @@ def series(after: System, before: System) -> System:
 
 def parallel(systems: Sequence[System]) -> System:
     """Side by side: the same inputs, the sum of the outputs."""
-    together = stack(systems)
-    total = np.tile(np.eye(systems[0].outputs), len(systems))
-    return System(together.A, together.B, total @ together.C, total @ together.D, together.dt)
+    return stack(systems).combined(np.tile(np.eye(systems[0].outputs), len(systems)))
 
 
 def row(systems: Sequence[System]) -> System:
     """Side by side, each with one output and its own inputs: the sum of the outputs."""
-    joined = block_diagonal(systems)
-    total = np.ones((1, len(systems)))
-    return System(joined.A, joined.B, total @ joined.C, total @ joined.D, joined.dt)
+    return block_diagonal(systems).combined(np.ones((1, len(systems))))
 
 
 def block_diagonal(systems: Sequence[System]) -> System:

@@ -17,6 +17,7 @@ from linkwright.control.identification.validation import parameter_covariance
 from linkwright.errors import DataError
 
 ONE = np.ones(1)
+Shifted = tuple[Floats, int, int]  # a signal, its first shift, and the number of shifts
 
 
 def starts(u: Floats, y: Floats, orders: Orders, *, shared: bool) -> Iterator[Floats]:
@@ -58,13 +59,9 @@ def _plants(u: Floats, y: Floats, orders: Orders, long: tuple[Floats, Floats]) -
 def arx(u: Floats, y: Floats, nb: int, na: int, nk: int, instruments: Floats | None = None) -> tuple[Floats, Floats]:
     """B and A of A y = q^-nk B u + e: least squares, or instrumental variables with a noise-free output."""
     skip = max(na, nb + nk - 1)
-    regressors = _regressors([(-y, 1, na), (u, nk, nb)], skip)
-    if instruments is None:
-        theta = lstsq(regressors, y[skip:], lapack_driver="gelsy")[0]
-    else:
-        z = _regressors([(-instruments, 1, na), (u, nk, nb)], skip)
-        theta = lstsq(z.T @ regressors, z.T @ y[skip:], lapack_driver="gelsy")[0]
-    return theta[na:], np.concatenate([ONE, theta[:na]])
+    z = None if instruments is None else regressors([(-instruments, 1, na), (u, nk, nb)], skip)
+    a, b = _regressed(y, [(-y, 1, na), (u, nk, nb)], skip, z)
+    return b, np.concatenate([ONE, a])
 
 
 def steiglitz_mcbride(u: Floats, y: Floats, nb: int, nf: int, nk: int, rounds: int = 12) -> tuple[Floats, Floats]:
@@ -99,8 +96,8 @@ def _noises(v: Floats, innovations: Floats, orders: Orders) -> Iterator[tuple[Fl
             e[:long] = 0.0
         d, c = _padded(nd), _padded(nc)
         for _ in range(2):
-            theta = lstsq(_regressors([(-v, 1, nd), (e, 1, nc)], skip), v[skip:], lapack_driver="gelsy")[0]
-            d, c = np.concatenate([ONE, theta[:nd]]), reflected(np.concatenate([ONE, theta[nd:]]), 0.98)
+            by_v, by_e = _regressed(v, [(-v, 1, nd), (e, 1, nc)], skip)
+            d, c = np.concatenate([ONE, by_v]), reflected(np.concatenate([ONE, by_e]), 0.98)
             e = lfilter(d, c, v)
         yield c, (d if stable(d) else reflected(d, 0.999))
 
@@ -108,14 +105,21 @@ def _noises(v: Floats, innovations: Floats, orders: Orders) -> Iterator[tuple[Fl
 def _armax(u: Floats, y: Floats, innovations: Floats, orders: Orders) -> Floats:
     nb, na, nc, nk = orders.nb, orders.nf, orders.nc, orders.nk
     skip = max(na, nb + nk - 1, nc)
-    regressors = _regressors([(u, nk, nb), (-y, 1, na), (innovations, 1, nc)], skip)
-    theta = lstsq(regressors, y[skip:], lapack_driver="gelsy")[0]
-    a = np.concatenate([ONE, theta[nb : nb + na]])
-    c = reflected(np.concatenate([ONE, theta[nb + na :]]), 0.98)
-    return join(Coefficients(theta[:nb], a, c, a), True)
+    b, by_y, by_e = _regressed(y, [(u, nk, nb), (-y, 1, na), (innovations, 1, nc)], skip)
+    a, c = np.concatenate([ONE, by_y]), reflected(np.concatenate([ONE, by_e]), 0.98)
+    return join(Coefficients(b, a, c, a), True)
 
 
-def _regressors(signals: list[tuple[Floats, int, int]], skip: int) -> Floats:
+def _regressed(y: Floats, signals: list[Shifted], skip: int, instruments: Floats | None = None) -> list[Floats]:
+    """The coefficients by which shifts of these signals make up y from `skip` on: least squares, or instruments'."""
+    psi, right = regressors(signals, skip), y[skip:]
+    if instruments is not None:
+        psi, right = instruments.T @ psi, instruments.T @ right
+    theta = lstsq(psi, right, lapack_driver="gelsy")[0]
+    return np.split(theta, np.cumsum([count for _, _, count in signals])[:-1])
+
+
+def regressors(signals: list[Shifted], skip: int) -> Floats:
     """Columns signal[t − first], ..., signal[t − first − count + 1] for t from skip on."""
     n = len(signals[0][0])
     columns = [signal[skip - k : n - k] for signal, first, count in signals for k in range(first, first + count)]
@@ -145,7 +149,6 @@ class Fitted:
     loss: float  # sum of squared residuals
     samples: int  # residuals that initial conditions do not take up
     total: int  # samples of the record, the same for all orders that are compared
-    evaluations: int
     converged: bool
 
     @property
@@ -218,7 +221,6 @@ def fit(
         loss * sy**2,
         len(y) - (predictor.size - predictor.count),
         total,
-        int(best.nfev),
         bool(best.success),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from linkwright.base.arguments import outside, takes_settings, whole_number
 from linkwright.base.arrays import Floats
-from linkwright.control.identification.fitting import Fitted, arx, fit
+from linkwright.control.identification.fitting import Fitted, arx, fit, regressors
 from linkwright.control.identification.models import FAMILIES, SHARED, Model
 from linkwright.control.identification.prediction import Orders, Predictor, split
 from linkwright.control.identification.records import SHORTEST, Record
@@ -394,8 +394,7 @@ def estimated_delay(record: Record, most: int = 20) -> int:
     nb = max(2, min(most, n // 12))
     b, a = arx(record.u, record.y, nb, order, 0)
     skip = max(order, nb - 1)
-    rows = [-record.y[skip - k : n - k] for k in range(1, order + 1)] + [record.u[skip - k : n - k] for k in range(nb)]
-    psi = np.stack(rows, axis=1)
+    psi = regressors([(-record.y, 1, order), (record.u, 0, nb)], skip)
     e = record.y[skip:] - psi @ np.concatenate([a[1:], b])
     inverse = np.linalg.pinv(psi.T @ psi, hermitian=True)
     errors = np.sqrt(np.maximum(np.diag(inverse)[order:], 0.0) * float(e @ e) / max(1, len(e) - psi.shape[1]))
