@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -144,21 +144,16 @@ def _analytic(subject: Subject) -> Slopes | None:
     block = straightened(derivatives)
     if block is None:
         return None
-    pattern: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-    values = block.outputs.tolist()
-    zeros = {k for k, x in enumerate(block.constants.tolist()) if x == 0.0}
-    places = np.cumsum([0, *(b.size for b in derivatives.outputs)]).tolist()
-    at = {b.name: places[k] for k, b in enumerate(derivatives.outputs)}
-    chosen_values: list[int] = []
+    zeros = np.flatnonzero(block.constants == 0.0)
+    parts = np.split(block.outputs, np.cumsum([b.size for b in derivatives.outputs]))
+    matrices = {b.name: part.reshape(b.shape) for b, part in zip(derivatives.outputs, parts, strict=False)}
+    pattern, chosen = {}, []
     for i, buffer in enumerate(program.inputs):
-        first, n = at[outputs[buffer.name]], buffer.size
-        entries = [(r, c) for r in range(n) for c in range(n) if values[first + r * n + c] not in zeros]
-        pattern[0, i] = [r for r, _ in entries], [c for _, c in entries]
-        chosen_values += [values[first + r * n + c] for r, c in entries]
-    chosen = Block(
-        block.constants, block.n_inputs, block.op, block.args, np.array(chosen_values, np.int32), block.tables
-    )
-    return Slopes(chosen, pattern)
+        matrix = matrices[outputs[buffer.name]]
+        rows, columns = np.nonzero(~np.isin(matrix, zeros))
+        pattern[0, i] = rows.tolist(), columns.tolist()
+        chosen.append(matrix[rows, columns])
+    return Slopes(replace(block, outputs=np.concatenate(chosen)), pattern)
 
 
 def _taped(subject: Subject) -> Slopes | None:

@@ -32,8 +32,19 @@ from linkwright.model.quantities import FRICTION_SPEED
 from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, NONE, Model, carried
 from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.polynomial_dynamics import Dynamics
-from linkwright.symbolic.formulas.exact import ZERO, added, bracketed, rational, spread, times
-from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Sum, Symbol, Term, evaluate, raised, symbols
+from linkwright.symbolic.formulas.exact import ZERO, added, bracketed, rational, times
+from linkwright.symbolic.formulas.formula import (
+    Applied,
+    Block,
+    Factor,
+    Sum,
+    Symbol,
+    Term,
+    evaluate,
+    flat,
+    raised,
+    symbols,
+)
 from linkwright.symbolic.formulas.ring import Compiled, Poly, Ring
 
 Writer: TypeAlias = Callable[[Poly], Sum]
@@ -267,7 +278,7 @@ def _losses(model: Model, friction: bool | None) -> list[tuple[Column, int, Fact
             continue
         place = f"{rotor.body}" + (f"_{i - rotor.at[0][0] + 1}" if len(rotor.at) > 1 else "")
         rate = Symbol(f"d{q.name}", "rate", q.name)
-        viscous, dry, other = _parted(model.friction[i], rate)
+        viscous, dry, other = _parted(flat(model.friction[i]), rate)
         if other:
             text = f"the friction of joint {model.joints[i]!r} is neither viscous nor Coulomb friction"
             raise ModelError(f"{text}; leave it out: friction=False", element=model.joints[i])
@@ -283,7 +294,7 @@ def _losses(model: Model, friction: bool | None) -> list[tuple[Column, int, Fact
 
 
 def _parted(law: Sum, rate: Symbol) -> tuple[Sum, dict[Applied, Sum], Sum]:
-    """Friction as V·rate + Σ f·tanh(…): V, f by its tanh, and the terms that are neither."""
+    """Friction without brackets as V·rate + Σ f·tanh(…): V, f by its tanh, and the terms that are neither."""
     viscous, other = ZERO, ZERO
     dry: dict[Applied, Sum] = {}
     for term in law:
@@ -296,12 +307,6 @@ def _parted(law: Sum, rate: Symbol) -> tuple[Sum, dict[Applied, Sum], Sum]:
             viscous = added(viscous, coefficient)
         elif len(moving) == 1 and power == 1 and isinstance(factor, Applied) and factor.function == "tanh":
             dry[factor] = added(dry.get(factor, ZERO), coefficient)
-        elif len(moving) == 1 and power == 1 and isinstance(factor, Sum):
-            v, f, o = _parted(factor, rate)
-            viscous = added(viscous, spread(coefficient, v))
-            for key, size in f.items():
-                dry[key] = added(dry.get(key, ZERO), spread(coefficient, size))
-            other = added(other, o)
         else:
             other = added(other, Sum((term,)))
     return viscous, dry, other
