@@ -103,7 +103,7 @@ def test_an_interruption_writes_what_is_done_and_says_what_is_missing(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(derivation.Dynamics, "h", lambda self, i: interrupted(self))
-    monkeypatch.setattr("linkwright.cli.equations_verb._tell_estimate", lambda *_: None)
+    monkeypatch.setattr("linkwright.cli.equations_verb._print_estimate", lambda *_: None)
     outcome = linkwright(capsys, "equations", THREE, "--markdown", tmp_path / "a.md")
     assert outcome.code == 130
     assert "h1, h2, h3 are missing" in outcome.err
