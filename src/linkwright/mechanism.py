@@ -387,9 +387,9 @@ def _source(file: str, description: Description, names: Sequence[str], options: 
 
 
 def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard", **options: Any) -> Mechanism:
-    """A serial mechanism from Denavit–Hartenberg `rows`: a, alpha, d, theta, kind, mass, com, inertia (SI, radians).
-
-    Numbers or symbols; `convention` "standard" or "modified"; `options` parameters={symbol: value}, gravity, name.
+    """A serial mechanism from Denavit–Hartenberg `rows`: a, alpha, d, theta, kind, mass, com, inertia (SI, radians),
+    numbers or symbols; `convention` is "standard" or "modified", `options` are parameters={symbol: value}, gravity
+    (m/s²) and name. Raises `NameNotFound` for another column, kind or convention, and `ModelError` for other rows.
 
     >>> lw.from_dh([{"a": "l1", "mass": 1.0}], parameters={"l1": 0.3}).with_parameters(l1=0.5).mass_matrix([0.0])
     array([[0.25]])
@@ -400,7 +400,8 @@ def from_dh(rows: Any, convention: Literal["standard", "modified"] = "standard",
 
 
 def chain(n: int, joint: str = "revolute") -> Mechanism:
-    """`n` equal links of 0.1 m and 1 kg, axes alternately x and y; the kind of `joint` is "revolute" by default.
+    """`n` equal links of 0.1 m and 1 kg, on joints of the kind `joint` ("revolute"), axes alternately x and y. Raises
+    `NameNotFound` for another kind, `ModelError` for another n.
 
     >>> mech = lw.chain(3, "spherical")
     """
@@ -408,7 +409,8 @@ def chain(n: int, joint: str = "revolute") -> Mechanism:
 
 
 def tree(n: int, branching: int = 2, joint: str = "revolute") -> Mechanism:
-    """`n` such links, each carrying `branching` others (2) on joints of the kind `joint`.
+    """`n` such links, each carrying `branching` others (2), on joints of the kind `joint` ("revolute"); raises as
+    `chain`.
 
     >>> mech = lw.tree(7)
     """
@@ -417,9 +419,8 @@ def tree(n: int, branching: int = 2, joint: str = "revolute") -> Mechanism:
 
 def random_tree(n: int, seed: int | None = 0, branching: float = 2.0, **options: Any) -> Mechanism:
     """`n` links with random parents, placements, inertias and joint kinds; the same for the same `seed` (0).
-
-    `branching` (2.0): about how many children a parent has. `options`: joints, the kinds to draw from (all), and
-    floating.
+    `branching` is about how many children a parent has (2.0); `options` are joints, the kinds to draw from (all), and
+    floating (False), for a first body with a free joint. Raises as `chain`.
 
     >>> mech = lw.random_tree(5, seed=1, joints=["revolute"], floating=True)
     """

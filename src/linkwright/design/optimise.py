@@ -44,7 +44,10 @@ class Search:
     - `tolerance`: a number between 0 and 1, 1e-9 by default: the relative change of the objective at which the solver
       ends, and the part of a limit's size by which it may be overstepped, where that is more than 1e-6.
     - `iterations`: the most that a solver takes from each start, 200 by default.
-    - `progress`: a function that is called with the evaluations so far and the best objective, after each evaluation.
+    - `progress`: a function that is called with the evaluations so far and the best objective, after each evaluation;
+      none by default.
+
+    Raises NameNotFound for another solver, ModelError for other numbers.
 
     >>> search = lw.Search(starts=8, seed=1)  # for lw.optimise(..., search=search)
     """
@@ -99,7 +102,7 @@ def optimise(
 
     Other arguments:
 
-    - `search`: an `lw.Search`: solver, several starts, tolerance, iterations, progress.
+    - `search`: an `lw.Search`: solver, several starts, tolerance, iterations, progress; by default `lw.Search()`.
 
     Returns an `Optimum`. Derivatives are exact, as `lw.sensitivities` has them. A place where the mechanism cannot be
     assembled makes the step shorter; an interrupt ends with the best so far. Raises ModelError and NameNotFound for a

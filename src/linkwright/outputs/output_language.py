@@ -52,12 +52,15 @@ class AnalysisSettings:
       `analysis="dynamic"` is short for `analysis=lw.AnalysisSettings("dynamic")`.
     - `method`: of dynamic analysis, as `lw.simulate` has it. Derivatives are of methods with fixed steps, by default
       "rk4".
-    - `dt`: the step of dynamic analysis (s).
+    - `dt`: the step of dynamic analysis (s); by default that of the SYSTEM, or one that suits the motion.
 
     Other arguments, of studies alone:
 
-    - `rtol`, `atol`: the relative and absolute tolerance of methods that choose their steps.
+    - `rtol`, `atol`: the relative and absolute tolerance of methods that choose their steps; None as `lw.simulate` has
+      it.
     - `freedom`: of kinematic and inverse dynamic analysis, "minimum-norm" or "pivoting", as `lw.analyse` has it.
+
+    The function that takes the settings raises ModelError or NameNotFound for what an analysis does not take.
 
     >>> mech = lw.from_dh([{"a": "length", "mass": 1.0}], gravity=(0, -9.81, 0))  # falls from the horizontal
     >>> dynamic = lw.AnalysisSettings.of(lw.AnalysisSettings("dynamic", dt=1e-3))

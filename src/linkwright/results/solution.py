@@ -59,7 +59,8 @@ class Solution:
     `lw.analyse`, `lw.simulate` and `lw.open` give one. time: the time points (s), (T,). status: how the run ended; a
     run that stopped early has the points up to there. counters: the work that it took. events: the events that were
     met, each with name, time, q and v. series: forces by name, each with values (T,) and unit. description: the model.
-    arrays: the motion of the bodies, by quantity. iterations: of Newton's method, (T,). states: q, v and a.
+    arrays: the motion of the bodies, by quantity. iterations: of Newton's method, (T,). states: q, v and a; None,
+    events and series none by default.
 
     `position("block")` and its sisters take the `name` of a body, a frame, a trace or ground and give one row a time
     point; capital and small letters are the same where only one name fits. Another name is a NameNotFound.
@@ -162,7 +163,8 @@ class Solution:
         """A solution of coordinates: `time` (T,), `q` (T, nq), `v` and `a` (T, nv) of the spanning tree.
 
         The motion of the bodies is computed when it is first asked for, by `mechanism` if it is given. Arrays of floats
-        are not copied, but sealed. `description`, `status`, `counters` and `events` (none) are as in the class.
+        are not copied, but sealed. `description`, `status`, `counters` and `events` (none) are as in the class. Raises
+        ShapeError for arrays of other shapes.
 
         >>> import linkwright as lw
         >>> ends, x = {"status": lw.Status(True), "counters": lw.Counters()}, [[0.0], [0.1]]
@@ -180,12 +182,12 @@ class Solution:
         return solution
 
     def with_series(self, series: Mapping[str, Series]) -> Solution:
-        """The same with these `series` besides those it has; each has values (T,) and a unit.
+        """The same with these `series` besides those it has; each has values (T,) and a unit. Raises ShapeError for
+        another T.
 
         >>> import linkwright as lw
         >>> sol = lw.analyse(lw.chain(1), times=[0.0, 0.1], analysis="dynamic")
         >>> more = sol.with_series({"copy": next(iter(sol.series.values()))})
-        >>> figure = more.plot_series("copy")
         """
         for name, one in series.items():
             if len(one) != len(self):
@@ -398,7 +400,7 @@ class Solution:
         """Write an animation as one HTML file that any browser shows, and return its path.
 
         Without a `path`, an `Animation` that notebooks show, `height` pixels high (from 100 to 4000; 460 by default).
-        `title` is the page's title; by default the model's name.
+        `title` is the page's title; by default the model's name. Raises LinkwrightError if it cannot be written.
         """
         from linkwright.results.solution_view import animate  # weight: viewer
 

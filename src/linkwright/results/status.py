@@ -61,7 +61,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Counters:
-    """The work that a run took: whole numbers, 0 by default.
+    """The work that a run took: whole numbers, 0 by default, that nothing checks.
 
     - `newton_iterations`, `tape_evaluations`, `linear_solves`: of all points and steps.
     - `substeps`: between the points of a kinematic analysis. `points`: the time points.

@@ -146,7 +146,7 @@ def rollout(
     parameters: other values of parameters of the model, a number for all motions or an array (...); none by default.
     They are inputs of one compiled program.
 
-    Other arguments: `samples`, an `lw.Samples` (which steps and which arrays are stored).
+    Other arguments: `samples`, an `lw.Samples` (which steps and which arrays are stored); its defaults unless given.
 
     A motion that blows up, or whose loops and drivers cannot be closed any more, is NaN from there on, and the others
     continue: see `ok`. States on a GPU, of CuPy, PyTorch or JAX, run there and stay there: see docs/gpu.md. Raises

@@ -66,6 +66,8 @@ class Saving:
     progress: a function that is called during the run with the seconds of motion so far and those of the whole run;
     none by default.
 
+    `lw.simulate` raises ModelError where both times and interval are given, or numbers cannot be used.
+
     >>> import linkwright as lw
     >>> len(lw.simulate(lw.chain(1), t_end=1.0, q0=[0.5], saving=lw.Saving(interval=0.1)))
     11
@@ -86,6 +88,8 @@ class Samples:
 
     outputs: the names of the arrays that are stored, some of "q", "v" and "a", by default ("q", "v"); or a function
     y(t, q, v) in NumPy syntax, whose values alone are stored, as `y`.
+
+    `lw.rollout` raises ModelError for another number, NameNotFound for another name.
 
     >>> import numpy as np, linkwright as lw
     >>> motions = lw.rollout(lw.chain(1), np.ones((5, 1)), np.zeros(1), 1e-3, 100, samples=lw.Samples(every=50))

@@ -77,7 +77,8 @@ def simulate(
     nothing.
 
     Other arguments: `stepping`, an `lw.Stepping` (start time, absolute tolerance, longest step, energy, Python laws),
-    and `saving`, an `lw.Saving` (times that are stored, checkpoint, progress).
+    and `saving`, an `lw.Saving` (times that are stored, checkpoint, progress); their
+    defaults unless given.
 
     A run that cannot continue is returned as far as it went, and `sol.status` says why; so is one that Ctrl-C ends.
     Raises ModelError for arguments that contradict each other or the mechanism, ShapeError and DtypeError for arrays,

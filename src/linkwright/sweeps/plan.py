@@ -36,7 +36,10 @@ class Sampling:
 
     Other arguments:
 
-    - `fixed`: other parameters of the model with one value for all cases, by name, in the model's units.
+    - `fixed`: other parameters of the model with one value for all cases, by name, in the model's units; none by
+      default.
+
+    `lw.sweep` raises NameNotFound for another method and ModelError for numbers that cannot be used.
 
     >>> mech, options = lw.from_dh([{"a": "length", "mass": 1.0}]), {"analysis": "dynamic", "times": [0.0, 0.1]}
     >>> sampling = lw.Sampling("sobol", cases=4, seed=1)
@@ -58,6 +61,8 @@ class StudyFolder:
     - `path`: the folder; it is made if it is not there. `store="folder"` is short for `store=lw.StudyFolder("folder")`.
     - `resume`: go on with the study that the folder holds, where it holds one (False by default).
     - `overwrite`: begin anew, and remove the study that the folder holds (False by default).
+
+    Raises ModelError for a path that is none.
 
     >>> lw.StudyFolder.of("out/study"), lw.StudyFolder.of(None)  # for lw.sweep(..., store=...)
     (StudyFolder(path='out/study', resume=False, overwrite=False), None)
@@ -84,7 +89,9 @@ class Execution:
     - `time_limit`: seconds of CPU time that a case may take before it counts as failed; None (the default) for as long
       as it needs.
     - `chunk`: how many cases are computed together, chosen by their number by default.
-    - `progress`: a function that is called with the cases done and all cases, after every chunk.
+    - `progress`: a function that is called with the cases done and all cases, after every chunk; none by default.
+
+    Raises ModelError for numbers that cannot be used.
 
     >>> execution = lw.Execution(workers=4, time_limit=60.0)  # for lw.sweep(..., execution=execution)
     """

@@ -277,8 +277,9 @@ def sweep(
 
     Other arguments:
 
-    - `store`: a folder in which finished cases are kept as they come, or an `lw.StudyFolder`, which can be resumed.
-    - `execution`: an `lw.Execution`: processes, limits of time, progress.
+    - `store`: a folder in which finished cases are kept as they come, or an `lw.StudyFolder`, which can be resumed;
+      none by default.
+    - `execution`: an `lw.Execution`: processes, limits of time, progress; by default `lw.Execution()`.
 
     Returns a `Study`. A case that fails is a row with a reason; so is one that crashes its process. Raises ModelError
     and NameNotFound for a question that cannot be asked, and LinkwrightError where a scheduler or a folder fails.

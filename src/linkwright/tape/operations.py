@@ -38,7 +38,8 @@ class Table:
     def spline(cls, x: Sequence[float], y: Sequence[float]) -> Table:
         """The natural cubic spline through points; a straight line through two points.
 
-        `x` (n,) increases, `y` (n,) are the values there. Raises ValueError for other numbers.
+        `x` (n,) increases, `y` (n,) are the values there. Raises ValueError for fewer than two points, for numbers that
+        are not finite and for x that do not increase.
         """
         xs, ys = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         if xs.ndim != 1 or xs.shape != ys.shape or len(xs) < 2:

@@ -72,7 +72,7 @@ class Program:
     """What a recording leaves: see the module's text. Call it with arrays of any leading batch shape.
 
     `lw.record` and `Mechanism.program` make one. `name` stands in messages and exported text; `buffers`, `blocks`,
-    `columns` and `statements` are its parts; `single`: whether a call gives one array or a tuple.
+    `columns` and `statements` are its parts; `single`: whether a call gives one array or a tuple; None for what fits.
 
     >>> program = lw.record(lambda x: x @ x, 2, name="square")
     >>> program.count(), program.with_role("input", "output"), program.to_sympy()

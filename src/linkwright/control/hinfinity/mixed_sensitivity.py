@@ -99,14 +99,15 @@ def mixed_sensitivity(
     """The controller that minimises a stacked cost of weighted loop functions of the plant G.
 
     - `G`: the plant. `W_T`, `W_S`, `W_U`: stable weights, of one signal or of all; None where there is none.
-    - `filter`: a low-pass F between the plant's output and K; it is part of the loop, and K is returned without it.
+    - `filter`: a low-pass F between the plant's output and K; it is part of the loop, and K is returned without it;
+      none.
     - `cost`: "paper" or "standard".
       - "paper": ‖[W_T K(I+GK)⁻¹G; W_S G(I+KG)⁻¹]‖∞ (Nakamura, Yamane, Okada, Komine): W_T bounds the plant's
         multiplicative error, W_S weighs what a disturbance at the plant's input leaves at its output; u = −K y.
       - "standard": ‖[W_S S; W_U K S; W_T T]‖∞ with S = (I+GK)⁻¹, T = GKS; any of the three may be left out.
     - `dt`: the sampling period (s) of numbers and of (num, den); None for continuous ones. G and the weights are
       continuous or all sampled with one period.
-    - `settings`: the `HinfSettings` of the search for γ.
+    - `settings`: the `HinfSettings` of the search for γ; their defaults.
 
     >>> import linkwright as lw
     >>> design = lw.control.mixed_sensitivity(([1.0], [1.0, 1.0]), W_S=([1.0], [1.0, 0.1]), W_U=0.5, cost="standard")

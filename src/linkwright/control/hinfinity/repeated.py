@@ -159,7 +159,7 @@ class Repeated:
 class RoundSettings:
     """Settings of `repeated_design` beyond its main arguments: `settings=lw.control.RoundSettings(keep=0.1)`.
 
-    - `weighting`: the `Weighting` by which W_T and W_S come from a round's record.
+    - `weighting`: the `Weighting` by which W_T and W_S come from a round's record; `Weighting()`.
     - `keep`: K is reduced as long as the cost grows by no more than this part; 0.05.
     - `tolerance`: the repetition ends when γ changes by less than this part; 0.02.
     - `judge`: a function of a compensator that measures it on the machine itself, less being better; none. The costs of
@@ -201,7 +201,7 @@ def repeated_design(
     - `F`: the sensor's low-pass.
     - `rounds`: how many rounds at most; 2.
     - `orders`: (nb, nf, nc, nd, nk) of the Box–Jenkins model; (4, 5, 2, 2, 1), and None selects them.
-    - `settings`: `RoundSettings`.
+    - `settings`: `RoundSettings`; their defaults.
 
     >>> import linkwright as lw
     >>> u = lw.control.m_sequence(10)

@@ -298,7 +298,7 @@ def hinf(P: Any, nmeas: int, ncon: int, *, settings: HinfSettings | None = None)
     is accepted only if the closed loop with the plant as given is stable and its measured norm is not above γ. A
     singular problem (D12 or D21 without full rank, zeros on the imaginary axis or the unit circle) is made regular by ε
     times a fictitious noise and control cost, relative to the plant's own sizes; the norm is still that of the plant as
-    given. `settings` are `HinfSettings`.
+    given. `settings` are `HinfSettings`, by default with their defaults.
 
     >>> import linkwright as lw
     >>> P = ([[-1.0]], [[1.0, 0.0, 1.0]], [[1.0], [0.0], [1.0]], [[0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]])

@@ -34,8 +34,8 @@ def bode(
 
     - `things`: `Model`s, `Spectrum`s and linear systems. Models that carry a covariance are drawn with their bands of
       `level` (0.95); spectra as dots with their coherence in a third pair of axes.
-    - `w` (n) rad/s: the frequencies of models and systems; chosen unless given. `labels`: one for each thing.
-    - `path`: also writes the picture, in the format of its ending.
+    - `w` (n) rad/s: the frequencies of models and systems; chosen unless given. `labels`: one for each thing; none.
+    - `path`: also writes the picture, in the format of its ending; none.
 
     >>> import linkwright as lw
     >>> figure = lw.control.bode(lw.control.Model([0.1], [1.0, -0.9]), labels=["lag"])

@@ -90,8 +90,8 @@ class Pole:
 class Model:
     """y(t) = q^-delay B/F u(t) + C/D e(t), sampled every `dt` seconds; e is white with the variance `variance`.
 
-    - `B`, `F`, `C`, `D`: coefficients of q^-1, the leading ones of F, C, D are one; B is without its `delay` (samples,
-      1).
+    - `B`, `F`, `C`, `D`: coefficients of q^-1; F, C and D begin with 1 and are [1] by default; B is without its `delay`
+      (samples, 1).
     - `dt`: 1.0. `variance`: 0.0. `family`: "arx", "armax", "oe" or "box-jenkins".
     - `initial`: how residuals begin, "estimate" or "zero". `notes`: what a person should know.
 

@@ -369,7 +369,7 @@ class Record:
 
     # -- is it worth fitting? -------------------------------------------------------------------------------
     def excitation(self, order: int = 50) -> tuple[int, float]:
-        """(n, smallness): the input is persistently exciting of order n, at most the asked one.
+        """(n, smallness): the input is persistently exciting of order n, at most `order` (50).
 
         n is the rank of the matrix of `order` shifted inputs; smallness the ratio of its last to its first singular
         value (an amplitude: 1e-4 means that some combination of shifts is 80 dB below the strongest).

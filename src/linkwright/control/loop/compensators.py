@@ -36,7 +36,7 @@ def friction(
     - `joints`: names out of the loop's encoders or drives; all of them unless given.
     - `of`: ω is the "measured" rate, or with "reference" the one that the controller beside it wants, which has no
       noise and is ahead of the motion.
-    - `mech`: needed for `law` alone.
+    - `mech`: needed for `law` alone; none.
 
     >>> import linkwright as lw
     >>> arm = lw.chain(1)

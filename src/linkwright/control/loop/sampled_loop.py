@@ -76,7 +76,7 @@ class Loop:
       the true state besides, and exact rates.
     - `torque_limit`: forces are cut at ± this limit (N m, N), one number or one for each drive; no limit unless given.
 
-    Other arguments: `settings`, a `LoopSettings`.
+    Other arguments: `settings`, a `LoopSettings`; its defaults unless given.
 
     >>> import linkwright as lw
     >>> arm = lw.chain(1)
@@ -145,9 +145,9 @@ class Loop:
 
         By default the state is that of the plant's initial conditions. `tau0` (one force a drive, N m or N) acts before
         the first command arrives: by default what the controller's `start` gives, or zero. `parameters` maps names of
-        free parameters to values. The run is the same to the bit whenever seed and inputs are. What stops a run early
-        is in the `status` of the `SampledRun` that is returned; arguments that cannot be used raise `ModelError` or
-        `ShapeError`.
+        free parameters to values; none. The run is the same to the bit whenever seed and inputs are. What stops a run
+        early is in the `status` of the `SampledRun` that is returned; arguments that cannot be used raise `ModelError`
+        or `ShapeError`.
         """
         duration = positive_number("t_end, the end of the run in s,", t_end)
         samples = max(1, math.ceil(duration / self.period * (1.0 - 1e-12) - 1e-9))

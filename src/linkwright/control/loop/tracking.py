@@ -141,7 +141,7 @@ def resolved_acceleration(
       is the axis and angle from where the frame is to where it should be.
     - `axes`: the controlled directions out of x, y, z, rx, ry, rz in ground's axes; all six unless given.
     - `joints`: those that are measured and driven, in the order of the loop's; those with actuators unless given.
-    - `settings`: `ResolvedSettings`.
+    - `settings`: `ResolvedSettings`; their defaults.
 
     Joint accelerations are J⁺(ẍ − J̇ v) with J = S⁻¹ of the driven joints, also of a closed chain, whose other joints
     follow from the measured ones (see `ModelState`). A singular pose stops the run with a sentence. A redundant arm
@@ -263,7 +263,7 @@ def pid(
       radians about ground's axes, u a force and moment f on it, and the drives give τ = Jᵀ f, which on a closed chain
       is S⁻ᵀ f.
     - `frame`: in task space, a frame of the model by name.
-    - `settings`: `PidSettings`.
+    - `settings`: `PidSettings`; their defaults.
 
     The integral stands still where a force is cut, by a limit or by the loop, and would be driven further.
 

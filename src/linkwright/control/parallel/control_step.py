@@ -124,8 +124,9 @@ class ControlStep:
     - `payload`: a mass (kg) at the plate's centre of mass, or a `LinkInertia` in the plate's axes; 0.0.
     - `reference`: what a step in a loop follows, an object with `at(t)`; none unless given.
 
-    Other arguments: `settings`, a `StepSettings`. References are x_d (x, y, z and Euler parameters, or a rotation
-    vector), twist and acceleration of the plate's origin in ground's axes, as three arrays or as one of 19 numbers.
+    Other arguments: `settings`, a `StepSettings` (its defaults). References are x_d (x, y, z and Euler parameters, or a
+    rotation vector), twist and acceleration of the plate's origin in ground's axes, as three arrays or as one of 19
+    numbers.
 
     >>> import numpy as np, linkwright as lw
     >>> from linkwright.studies.manipulator.machine import SIX_LEG
