@@ -17,9 +17,8 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.exports.pages import Vectors, operations, readme
 from linkwright.exports.subject import Subject, plain
-from linkwright.kernels.c.block_functions import numbers
 from linkwright.kernels.c.package import Argument, PackageText, package_text
-from linkwright.kernels.c.spelling import literal
+from linkwright.kernels.c.spelling import literal, numbers
 
 _SKETCH = """// Runs {name} on its test vector: prints the worst error and the time of a call.
 #include <{name}.h>

@@ -154,7 +154,7 @@ if hasattr(os, "register_at_fork"):
 
 @cache
 def _code() -> Any:
-    from linkwright.kernels.llvm.compiler import load, object_code  # for weight: LLVM
+    from linkwright.kernels.llvm.compiler import load, object_code  # weight: LLVM
 
     return load(object_code(crew_text()), "crew")
 

@@ -4,13 +4,15 @@ None of these libraries is imported here: who has such an array has imported it.
 
 On a GPU `cuda.device_kernel` does the work. In main memory PyTorch's tensors and JAX's arrays are looked at as
 NumPy's, and the answers are handed back as theirs, in float32 if all that came was so. What PyTorch is to differentiate
-goes through `interpret.torch_function`.
+is a kernel forward and its reverse accumulation backward, on any device: a kernel call like any other, so that
+gradients of gradients work too.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from linkwright.errors import DtypeError, KernelError
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel
+
 
 _OF_TYPE: dict[type, str] = {}
 
@@ -75,11 +78,8 @@ def call(kernel: Kernel, arrays: Sequence[Any], out: Any = None) -> Any:
     names = [port.name for port in s.inputs]
     names += [f"input {k}" for k in range(len(names), len(arrays))]
     kinds = check(s.name, dict(zip(names, arrays, strict=False)))
-    if "torch" in kinds:
-        from linkwright.kernels.interpret import torch_function
-
-        if torch_function.wanted(arrays):
-            return torch_function.answer(kernel, arrays, out)
+    if "torch" in kinds and differentiated(arrays):
+        return differentiable_answer(kernel, arrays, out)
     if any(map(on_device, arrays)):
         if out is not None and "jax" in kinds:
             raise KernelError(f"{s.name}: JAX arrays cannot be written to: leave out= away")
@@ -150,3 +150,51 @@ def in_kind(leader: Any, arrays: Sequence[Any]) -> Any:
         return lambda array: torch.from_numpy(np.asarray(array, dtype=precision))
     jax, where = sys.modules["jax"], next(iter(leader.devices()))
     return lambda array: jax.device_put(np.asarray(array, dtype=precision), where)
+
+
+def differentiated(arrays: Sequence[Any]) -> bool:
+    """Whether PyTorch is to remember what is computed of these."""
+    grads = any(library(a) == "torch" and a.requires_grad for a in arrays)
+    return grads and bool(sys.modules["torch"].is_grad_enabled())
+
+
+def differentiable_answer(kernel: Kernel, arrays: Sequence[Any], out: Any) -> Any:
+    """The outputs, as nodes of PyTorch's graph."""
+    if out is not None:
+        raise KernelError(
+            f"{kernel.signature.name}: out= cannot take what gradients go through; leave it away or use torch.no_grad()"
+        )
+    outputs = _function().apply(kernel, *arrays)
+    return outputs[0] if kernel.signature.single else outputs
+
+
+@cache
+def _function() -> Any:
+    import torch
+
+    class Answer(torch.autograd.Function):
+        """outputs = kernel(inputs)."""
+
+        @staticmethod
+        def forward(ctx: Any, kernel: Kernel, *arrays: Any) -> Any:
+            ctx.kernel = kernel
+            ctx.places = [k for k, a in enumerate(arrays) if isinstance(a, torch.Tensor)]
+            ctx.others = [None if isinstance(a, torch.Tensor) else a for a in arrays]
+            ctx.save_for_backward(*(arrays[k] for k in ctx.places))
+            outputs = kernel(*arrays)  # gradients are off here
+            return outputs if isinstance(outputs, tuple) else (outputs,)
+
+        @staticmethod
+        def backward(ctx: Any, *bars: Any) -> Any:
+            arrays = list(ctx.others)
+            for k, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
+                arrays[k] = tensor
+            reverse = ctx.kernel.reverse
+            adjoints = reverse(*arrays, *bars)[len(bars) :]
+            gradients: list[Any] = [None] * len(arrays)
+            for k in ctx.places:
+                if ctx.needs_input_grad[k + 1]:
+                    gradients[k] = adjoints[k].sum_to_size(arrays[k].shape).to(arrays[k].dtype)
+            return (None, *gradients)
+
+    return Answer

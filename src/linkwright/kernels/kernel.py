@@ -169,7 +169,7 @@ class Kernel:
 
     def _code(self, width: int) -> Code:
         """The code of a variant, loaded into this process; a damaged entry of the cache is compiled anew."""
-        from linkwright.kernels.llvm.compiler import load  # for weight: LLVM
+        from linkwright.kernels.llvm.compiler import load  # weight: LLVM
 
         if self._held is not None:
             return self._held.kernel.variant(width).code
@@ -180,12 +180,12 @@ class Kernel:
 
     def object_code(self, width: int, *, anew: bool = False) -> bytes:
         """The object code of a variant, from the cache or (always with `anew`) compiled now."""
-        from linkwright.kernels.llvm import compiler  # for weight: LLVM
+        from linkwright.kernels.llvm import compiler  # weight: LLVM
 
         name = disk.key(self.identity, str(width), *compiler.cpu())
         code = None if anew else disk.read(name)
         if code is None:
-            from linkwright.kernels.llvm.module_text import llvm_text  # for weight: code from the cache needs no text
+            from linkwright.kernels.llvm.module_text import llvm_text  # weight: the text of LLVM
 
             with preparing():
                 quickly = self._seldom and width == 1 and sum(map(len, self.program.blocks)) > _LONG
@@ -274,7 +274,7 @@ class Kernel:
     @cached_property
     def device(self) -> DeviceKernel:
         """The kernel for arrays on a GPU: see `cuda.device_kernel`."""
-        from linkwright.kernels.cuda.device_kernel import DeviceKernel  # for weight: needed on a GPU alone
+        from linkwright.kernels.cuda.device_kernel import DeviceKernel  # weight: CUDA
 
         return DeviceKernel(self.signature, self.program)
 

@@ -65,9 +65,8 @@ class Signature:
 
     @classmethod
     def of(cls, program: Program, widths: Sequence[int]) -> Signature:
-        from linkwright.kernels.llvm.module_text import (
-            scratch_size,  # for weight: signatures from the cache need no text
-        )
+        # weight: the text of LLVM, which signatures from the cache do not need
+        from linkwright.kernels.llvm.module_text import scratch_size
 
         for output in program.outputs:
             what = f"{program.name}: {output.name} of shape {tuple(output.shape)}"
@@ -180,7 +179,7 @@ def lanes() -> int:
     """How many states machine code computes at a time; 1 without machine code."""
     if not native():
         return 1
-    from linkwright.kernels.llvm import compiler  # for weight: LLVM
+    from linkwright.kernels.llvm import compiler  # weight: LLVM
 
     return compiler.lanes()
 

@@ -21,7 +21,6 @@ from linkwright.kernels import compiled, foreign
 from linkwright.kernels.cuda.device_arrays import Home, cupy, home_of
 from linkwright.kernels.cuda.device_kernel import DeviceKernel, MarchKernel, Walked
 from linkwright.kernels.foreign import library, on_device
-from linkwright.kernels.interpret import torch_function
 from linkwright.kernels.variant import Signature
 from linkwright.mechanism import Mechanism
 from linkwright.simulation.integrators import tableau_of
@@ -55,7 +54,7 @@ def rollout_in_kind(plain: Callable[..., Rollout], mech: Mechanism, **arguments:
     arrays = {name: value for name, value in arrays.items() if not callable(value) or library(value)}
     kinds = foreign.check("rollout", arrays)
     values = list(arrays.values())
-    if "torch" in kinds and torch_function.wanted(values):
+    if "torch" in kinds and foreign.differentiated(values):
         raise KernelError(
             "rollout: motions are not differentiated; give q0.detach() and the like, or call it inside torch.no_grad()"
         )

@@ -408,3 +408,24 @@ def finish(recorder: Recorder, n_inputs: int, outputs: Sequence[Scalar]) -> Bloc
         outputs=number[[x.index for x in outputs]],
         tables=tuple(recorder.tables[k] for k in tables),
     )
+
+
+def depends(block: Block, marked: Sequence[Any]) -> list[bool]:
+    """Which of the block's values change with the marked inputs."""
+    flags = [False] * len(block.constants) + [bool(x) for x in marked]
+    for row in block.rows():
+        flags.append(any(flags[x] for x in O.differentiable(*row)))
+    return flags
+
+
+def needs(block: Block, marked: Sequence[Any]) -> list[bool]:
+    """Which of the block's inputs the marked outputs change with."""
+    first = block.first_operation
+    flags = [False] * (first + len(block))
+    for number, mark in zip(block.outputs.tolist(), marked, strict=True):
+        flags[number] |= bool(mark)
+    for k, row in zip(range(first + len(block) - 1, first - 1, -1), reversed(block.rows()), strict=True):
+        if flags[k]:
+            for x in O.differentiable(*row):
+                flags[x] = True
+    return flags[block.first_input : first]

@@ -10,9 +10,9 @@ import numpy as np
 
 from linkwright.base.arrays import Floats, Longs
 from linkwright.errors import RecordingError
-from linkwright.tape.activity import varied
 from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.build import ProgramBuilder, Wiring
+from linkwright.tape.dataflow import varied
 from linkwright.tape.derivative_blocks import Directions, fixed, forward_solve, full, pull_back, push_forward
 from linkwright.tape.derivative_reverse import reverse_program
 from linkwright.tape.operations import differentiable

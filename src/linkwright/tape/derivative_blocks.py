@@ -23,7 +23,7 @@ import numpy as np
 
 from linkwright.base.arrays import Longs
 from linkwright.tape import operations as O
-from linkwright.tape.block import Block, Recorder
+from linkwright.tape.block import Block, Recorder, depends
 from linkwright.tape.build import ProgramBuilder, Wiring
 from linkwright.tape.dataflow import first_start
 from linkwright.tape.operations import choice, differentiable
@@ -39,27 +39,6 @@ _Guarded: TypeAlias = dict[_Guard, Scalar]
 
 # An adjoint under more different guards than this is summed up at once.
 _GUARDS = 4
-
-
-def depends(block: Block, marked: Sequence[Any]) -> list[bool]:
-    """Which of the block's values change with the marked inputs."""
-    flags = [False] * len(block.constants) + [bool(x) for x in marked]
-    for row in block.rows():
-        flags.append(any(flags[x] for x in differentiable(*row)))
-    return flags
-
-
-def needs(block: Block, marked: Sequence[Any]) -> list[bool]:
-    """Which of the block's inputs the marked outputs change with."""
-    first = block.first_operation
-    flags = [False] * (first + len(block))
-    for number, mark in zip(block.outputs.tolist(), marked, strict=True):
-        flags[number] |= bool(mark)
-    for k, row in zip(range(first + len(block) - 1, first - 1, -1), reversed(block.rows()), strict=True):
-        if flags[k]:
-            for x in differentiable(*row):
-                flags[x] = True
-    return flags[block.first_input : first]
 
 
 # -- forward ---------------------------------------------------------------------------------------------

@@ -14,10 +14,9 @@ import numpy as np
 
 from linkwright.base.arrays import Longs
 from linkwright.errors import RecordingError
-from linkwright.tape.activity import useful, varied
 from linkwright.tape.block import undisturbed
 from linkwright.tape.build import ProgramBuilder, Wiring
-from linkwright.tape.dataflow import Kind, items_of, moments, starts
+from linkwright.tape.dataflow import Kind, items_of, moments, starts, useful, varied
 from linkwright.tape.derivative_blocks import Directions, add_numbers, fixed, pull_back, reverse_solve
 from linkwright.tape.program import Program, Role
 from linkwright.tape.running import is_straight, straightened

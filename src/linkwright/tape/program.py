@@ -126,7 +126,7 @@ class Program:
     @cached_property
     def unset(self) -> dict[int, Unset]:
         """What of the temporaries and outputs must start at 0, by buffer."""
-        from linkwright.tape.dataflow import unset
+        from linkwright.tape.dataflow import unset  # weight: the dataflow of programs
 
         return unset(self)
 
@@ -168,7 +168,7 @@ class Program:
             >>> lw.record(lambda x: x * x + 1.0, ()).count()
             {'add': 1, 'mul': 1}
         """
-        from linkwright.tape.running import Counter
+        from linkwright.tape.running import Counter  # weight: interpretation of programs
 
         return Counter(self).of(self.statements)
 
@@ -260,7 +260,7 @@ class Program:
     @cached_property
     def _straight(self) -> Block | None:
         """The whole program as one block, where that can be."""
-        from linkwright.tape.running import straightened
+        from linkwright.tape.running import straightened  # weight: interpretation of programs
 
         return straightened(self)
 
@@ -296,7 +296,7 @@ class Program:
         >>> float(dy)
         6.0
         """
-        from linkwright.tape.derivative import forward_program
+        from linkwright.tape.derivative import forward_program  # weight: derivatives
 
         return forward_program(self)
 
@@ -308,7 +308,7 @@ class Program:
         >>> lw.record(lambda x: x @ x, 2).reverse()([3.0, 4.0], 1.0)[1]
         array([6., 8.])
         """
-        from linkwright.tape.derivative_reverse import reverse_program
+        from linkwright.tape.derivative_reverse import reverse_program  # weight: derivatives
 
         return reverse_program(self, self.with_role("input"), self.with_role("output"))
 
@@ -322,7 +322,7 @@ class Program:
         array([[2., 0.],
                [0., 4.]])
         """
-        from linkwright.tape.derivative import jacobian
+        from linkwright.tape.derivative import jacobian  # weight: derivatives
 
         return jacobian(self, output, wrt)
 
@@ -335,7 +335,7 @@ class Program:
         array([[0., 1.],
                [1., 0.]])
         """
-        from linkwright.tape.derivative import hessian
+        from linkwright.tape.derivative import hessian  # weight: derivatives
 
         return hessian(self, output, wrt)
 
@@ -391,7 +391,7 @@ class Program:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     lw.record(np.sin, 3).save(f"{folder}/sines")
         """
-        from linkwright.tape.program_files import save
+        from linkwright.tape.program_files import save  # weight: zip files and JSON
 
         save(self, path)
 

@@ -17,9 +17,8 @@ import numpy as np
 from linkwright.base.arrays import Longs
 from linkwright.errors import LinkwrightError, RecordingError
 from linkwright.tape import operations as O
-from linkwright.tape.activity import Marks
 from linkwright.tape.block import Block
-from linkwright.tape.dataflow import LATE, Access, Cells, Kind, periods, related, starts
+from linkwright.tape.dataflow import LATE, Access, Cells, Kind, Marks, periods, related, starts
 from linkwright.tape.operations import Table
 from linkwright.tape.program import Program
 from linkwright.tape.statements import ITEM, Case, Copy, Each, Loop, Operand, Solve, Walk, Zero

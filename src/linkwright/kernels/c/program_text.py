@@ -13,9 +13,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from linkwright.errors import KernelError
-from linkwright.kernels.c.block_functions import Function, Plan, case_functions, numbers, plan
-from linkwright.kernels.c.spelling import comment, extents, function_name, helper_text, identifier, literal
-from linkwright.kernels.c.statement_text import Layout, Statements, clear_text, layout, loop_text
+from linkwright.kernels.c.block_functions import (
+    Function,
+    Layout,
+    Plan,
+    Statements,
+    case_functions,
+    clear_text,
+    layout,
+    loop_text,
+    plan,
+)
+from linkwright.kernels.c.spelling import comment, extents, function_name, helper_text, identifier, literal, numbers
 from linkwright.tape.operations import Table
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.statements import Case, Operand, nested

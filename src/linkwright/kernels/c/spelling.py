@@ -109,6 +109,14 @@ def extents(shape: Sequence[int]) -> str:
     return "".join(f"[{n}]" for n in shape) or "[1]"
 
 
+def numbers(kind: str, name: str, entries: Sequence[str]) -> str:
+    """A constant array; an empty one gets an entry, since C has no empty arrays."""
+    entries = entries or ["0"]
+    rows = [", ".join(entries[k : k + 8]) for k in range(0, len(entries), 8)]
+    body = ",\n".join(f"    {row}" for row in rows)
+    return f"{kind} {name}[{len(entries)}] = {{\n{body}\n}};"
+
+
 def distinct(names: Iterable[str]) -> list[str]:
     """Names as identifiers that differ, without underscores at their ends."""
     words: list[str] = []

@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwright.errors import KernelError
-from linkwright.kernels.c.block_functions import Function
+from linkwright.kernels.c.block_functions import Function, Layout, Statements, rooms, switch
 from linkwright.kernels.c.program_text import LOCAL, Dialect, Lowering, cuda_dialect
 from linkwright.kernels.c.spelling import literal
-from linkwright.kernels.c.statement_text import Layout, Statements, rooms, switch
 from linkwright.kernels.cuda.state_threads import BLOCK
 from linkwright.kernels.cuda.table_rows import cleared, distance, item_by_item, parallel, together, transposable
 from linkwright.tape.dataflow import first_start

@@ -13,9 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linkwright.errors import KernelError
-from linkwright.kernels.c.block_functions import Function
+from linkwright.kernels.c.block_functions import Function, loop_text
 from linkwright.kernels.c.program_text import Lowering, Outside, cuda_dialect
-from linkwright.kernels.c.statement_text import loop_text
 from linkwright.tape.program import Program
 
 BLOCK = 64  # threads
