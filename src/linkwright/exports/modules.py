@@ -43,12 +43,12 @@ def _inputs():
 
 
 def _outputs(values):
-    found = []
+    matrices = []
     for shape in OUTPUTS.values():
         rows, columns = _matrix(shape)
         part, values = values[: rows * columns], values[rows * columns :]
-        found.append(ca.reshape(ca.vertcat(ca.SX(0, 1), *(ca.SX(x) for x in part)), columns, rows).T)
-    return found
+        matrices.append(ca.reshape(ca.vertcat(ca.SX(0, 1), *(ca.SX(x) for x in part)), columns, rows).T)
+    return matrices
 '''
 
 CASADI_PLAIN = (
@@ -69,17 +69,17 @@ CASADI = (
 def jacobian(name="jac_" + NAME):
     """The derivatives of every output by every input: sparse, of exactly the entries that can be other than zero."""
     symbols, scalars = _inputs()
-    values, found = _slopes(scalars), []
+    values, matrices = _slopes(scalars), []
     for (output, wanted), (rows, columns) in JACOBIAN.items():
         m, n = (_matrix(shape) for shape in (OUTPUTS[output], INPUTS[wanted]))
         matrix = ca.SX(m[0] * m[1], n[0] * n[1])
         part, values = values[: len(rows)], values[len(rows) :]
         for row, column, x in zip(rows, columns, part):
             matrix[row, column] = x
-        found.append(matrix)
+        matrices.append(matrix)
     results = [ca.SX.sym("out_" + key, *_matrix(shape)) for key, shape in OUTPUTS.items()]
     words = [f"jac_{output}_{wanted}" for output, wanted in JACOBIAN]
-    return ca.Function(name, [*symbols, *results], found, [*INPUTS, *("out_" + key for key in OUTPUTS)], words)
+    return ca.Function(name, [*symbols, *results], matrices, [*INPUTS, *("out_" + key for key in OUTPUTS)], words)
 
 
 def build(name=NAME, options=None):
@@ -89,8 +89,8 @@ def build(name=NAME, options=None):
     operations in and are derived by CasADi. `options` go to `casadi.Function`.
     """
     symbols, scalars = _inputs()
-    own = {"custom_jacobian": jacobian("jac_" + name), "jac_penalty": 0, **(options or {})}
-    return ca.Function(name, symbols, _outputs(_values(scalars)), list(INPUTS), list(OUTPUTS), own)
+    settings = {"custom_jacobian": jacobian("jac_" + name), "jac_penalty": 0, **(options or {})}
+    return ca.Function(name, symbols, _outputs(_values(scalars)), list(INPUTS), list(OUTPUTS), settings)
 '''
 )
 
@@ -128,9 +128,9 @@ def _run(x):
     On CPUs, XLA takes ten seconds and more for a thousand scalar operations, and what comes out is slower than a loop
     over them; on GPUs every round of a loop is a launch, and the operations as text are a hundred times faster.
     """
-    given = jnp.concatenate([jnp.asarray(_CONSTANTS, dtype=x.dtype), x])
+    known = jnp.concatenate([jnp.asarray(_CONSTANTS, dtype=x.dtype), x])
     if len(_CODE) <= LONG.get(jax.default_backend(), 200):
-        values = [given[k] for k in range(len(given))]
+        values = [known[k] for k in range(len(known))]
         for op, a, b, c in _CODE:
             operands = [values[k] for k in (a, b, c)[: _ARITY[op]]]
             values.append(_apply(op, b, *operands))
@@ -147,9 +147,9 @@ def _run(x):
         result = lax.switch(kind, branches, values[a], values[b], values[c])
         return lax.dynamic_update_index_in_dim(values, result, at, 0), None
 
-    values = jnp.concatenate([given, jnp.zeros(len(_CODE), x.dtype)])
+    values = jnp.concatenate([known, jnp.zeros(len(_CODE), x.dtype)])
     columns = tuple(jnp.asarray(column) for column in zip(*rows))
-    values, _ = lax.scan(step, values, (columns, len(given) + jnp.arange(len(_CODE))))
+    values, _ = lax.scan(step, values, (columns, len(known) + jnp.arange(len(_CODE))))
     return values[jnp.asarray(_OUTPUTS, dtype=int)]
 '''
 
@@ -159,20 +159,20 @@ def {name}({arrays}):
 
     It computes in the precision of its arguments; float64 needs jax.config.update("jax_enable_x64", True).
     """
-    given = [jnp.asarray(x) for x in ({arrays},)]
-    for array, (word, shape) in zip(given, INPUTS.items()):
+    inputs = [jnp.asarray(x) for x in ({arrays},)]
+    for array, (word, shape) in zip(inputs, INPUTS.items()):
         if array.shape != shape:
             raise ValueError(f"{{word}} has shape {{array.shape}}; needed is {{shape}} (jax.vmap runs over batches)")
-    dtype = jnp.result_type(float, *given)
-    values = _run(jnp.concatenate([x.astype(dtype).reshape(-1) for x in given]))
-    found, at = [], 0
+    dtype = jnp.result_type(float, *inputs)
+    values = _run(jnp.concatenate([x.astype(dtype).reshape(-1) for x in inputs]))
+    outputs, at = [], 0
     for shape in OUTPUTS.values():
         size = 1
         for n in shape:
             size *= n
-        found.append(values[at : at + size].reshape(shape))
+        outputs.append(values[at : at + size].reshape(shape))
         at += size
-    return found[0] if SINGLE else tuple(found)
+    return outputs[0] if SINGLE else tuple(outputs)
 '''
 
 # -- SymPy ---------------------------------------------------------------------------------------------------
@@ -243,18 +243,18 @@ def check():
 
 
 if __name__ == "__main__":
-{before}    found = check()
-    print(f"{name}: {{len(VECTORS[next(iter(OUTPUTS))])}} states, worst error {{found:.3g}}, allowed {{TOLERANCE:.3g}}")
-    raise SystemExit(0 if found <= TOLERANCE else 1)
+{before}    worst = check()
+    print(f"{name}: {{len(VECTORS[next(iter(OUTPUTS))])}} states, worst error {{worst:.3g}}, allowed {{TOLERANCE:.3g}}")
+    raise SystemExit(0 if worst <= TOLERANCE else 1)
 '''
 _COUNT = "    for n in range(len(VECTORS[next(iter(OUTPUTS))])):"
 _CASADI_RUN = f"""    run = build()
 {_COUNT}
-        given = []
+        arguments = []
         for key, shape in INPUTS.items():
             rows, columns = _matrix(shape)
-            given.append(ca.reshape(ca.DM(VECTORS[key][n]), columns, rows).T)
-        results = run.call(given)
+            arguments.append(ca.reshape(ca.DM(VECTORS[key][n]), columns, rows).T)
+        results = run.call(arguments)
         got = {{{{key: ca.densify(y).T.nonzeros() for key, y in zip(OUTPUTS, results)}}}}"""
 _JAX_RUN = f"""    run = jax.jit({{name}})
 {_COUNT}
