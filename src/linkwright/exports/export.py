@@ -31,7 +31,11 @@ _COARSE = 0.01  # an error of float32 beyond which its numbers are of no use
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export left: its files by name, where they are, and the program behind them."""
+    """What an export left.
+
+    path: of the file or folder. files: their texts, by their paths in the folder. subject: the function with its
+    program. tolerance: up to which error its test passes; None for a single file.
+    """
 
     path: Path
     files: dict[str, str]

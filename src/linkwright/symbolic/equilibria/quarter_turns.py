@@ -142,7 +142,12 @@ class Equilibrium:
         return {name: float(x) for name, x in zip(names, self.q, strict=True) if name not in open_names}
 
     def linearised(self) -> Linearisation:
-        """The linear model here; where the point is exact, in the parameters' symbols."""
+        """The linear model here, a `Linearisation`; where the point is exact, in the parameters' symbols.
+
+        >>> import linkwright as lw
+        >>> lw.equations(lw.chain(1)).equilibria()[0].linearised().K.shape
+        (1, 1)
+        """
         return Linearisation(self.dynamics, self.point())
 
     def __str__(self) -> str:

@@ -140,7 +140,14 @@ class Regressor:
 
     # -- formulas -------------------------------------------------------------------------------------
     def blocks(self, write: Writer | None = None) -> dict[str, Block]:
-        """Y (n × p) and pi, and M, h, g and friction as sums of parameter·(bracket); `write` makes the brackets."""
+        """Y (n × p) and pi, and M, h, g and friction as sums of parameter·(bracket); `write` makes the brackets.
+
+        `write` makes a formula of a polynomial over `ring`; by default a flat one. Returns the `Block`s by name.
+
+        >>> import linkwright as lw
+        >>> list(lw.equations(lw.chain(1)).regressor.blocks())
+        ['Y', 'pi', 'M', 'h', 'g']
+        """
         write = write or self.ring.formula
         n, p = self.n, len(self.columns)
         blocks = {
@@ -206,8 +213,16 @@ def regressor(
     """The regressor of a mechanism.
 
     `motors` says which joints have a column for motor inertia: those that have one (None), all, or none; `friction`
-    likewise for viscous and Coulomb friction, whose speed v₀ is the model's, or the usual one. `every` gives moving
-    bodies without mass their columns too.
+    likewise for viscous and Coulomb friction, whose speed v₀ is the model's, or the usual one (by default none).
+    `every` gives moving bodies without mass their columns too; by default they have none.
+
+    Returns the `Regressor`. Raises `ModelError` where no body moves or has mass, for friction that is neither viscous
+    nor Coulomb friction, and for a parameter of the model that has the name of a column.
+
+    >>> import linkwright as lw
+    >>> from linkwright.symbolic.regressor.polynomial_regressor import regressor
+    >>> regressor(lw.chain(1), motors=True).names[:4]
+    ('m1', 'mx1', 'my1', 'mz1')
     """
     if not isinstance(model, Model):
         model = model_of(model if isinstance(model, Description) else model.description)
