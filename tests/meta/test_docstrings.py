@@ -11,6 +11,7 @@ import inspect
 import re
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.base.arguments import public_names
+from linkwright.base.locks import cached_property
 
 ROOMS = (lw, lw.control)
 NOT_ARGUMENTS = {"self", "cls"}
@@ -124,6 +126,27 @@ def test_every_argument_is_described(entry: Entry) -> None:
     assert not missing, f"the docstring of {entry.name} does not describe {', '.join(missing)}"
 
 
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if inspect.isclass(e.function)], ids=lambda entry: entry.name)
+def test_every_property_has_a_docstring(entry: Entry) -> None:
+    members = {name: inspect.getattr_static(entry.function, name) for name in dir(entry.function) if name[0] != "_"}
+    properties = [name for name, member in members.items() if isinstance(member, property | cached_property)]
+    assert not [name for name in properties if not inspect.getdoc(members[name])]
+
+
+def test_doctest_finds_every_example() -> None:
+    """Also those of decorated functions and of functions that a function makes."""
+    places = {entry.name: inspect.unwrap(entry.function).__module__ for entry in ENTRIES}
+    sources: dict[str, set[str]] = {}
+    for module in set(places.values()):
+        tests = doctest.DocTestFinder().find(importlib.import_module(module))
+        sources[module] = {part.source for test in tests for part in test.examples}
+    for entry in ENTRIES:
+        parts = doctest.DocTestParser().get_examples(inspect.getdoc(entry.function) or "")
+        assert {part.source for part in parts} <= sources[places[entry.name]], entry.name
+
+
 @pytest.mark.parametrize("module", modules())
-def test_examples_run(module: str) -> None:
+def test_examples_run_and_leave_no_file(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     assert not doctest.testmod(importlib.import_module(module), extraglobs={"lw": lw, "np": np}).failed
+    assert not list(tmp_path.iterdir())

@@ -26,12 +26,12 @@ class System:
 
     `A` (n, n), `B` (n, inputs), `C` (outputs, n) and `D` (outputs, inputs).
 
-    >>> import linkwright as lw
+    >>> import numpy as np, linkwright as lw
     >>> lag = lw.control.System([[-2.0]], [[1.0]], [[1.0]], [[0.0]])
     >>> lag.stable(), lag.poles().real.tolist(), lag.at(0.0).real.tolist(), lag.evaluate(0.0).real.tolist()
     (True, [-2.0], [[0.5]], [[0.5]])
-    >>> lag.select([0], slice(1)).inputs, type(lag.to_control()).__name__
-    (1, 'StateSpace')
+    >>> lag.select([0], slice(1)).inputs, lag.combined(np.array([[1.0], [2.0]])).outputs, lag.to_control().nstates
+    (1, 2, 1)
 
     Raises `ShapeError` for matrices that do not fit, `ModelError` for numbers that are not finite.
     """

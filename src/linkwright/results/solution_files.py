@@ -179,9 +179,9 @@ def open(path: str | os.PathLike[str]) -> Solution:
     path: the file. Raises FormatError for a file that is no such solution, or damaged.
 
     >>> import tempfile, linkwright as lw
-    >>> path = tempfile.mkdtemp() + "/swing.nc"
-    >>> lw.simulate(lw.chain(1), t_end=0.1, q0=[0.5]).save(path)
-    >>> lw.open(path).description.nb
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lw.simulate(lw.chain(1), t_end=0.1, q0=[0.5]).save(f"{folder}/swing.nc")
+    ...     lw.open(f"{folder}/swing.nc").description.nb
     1
     """
     import h5py  # weight: h5py

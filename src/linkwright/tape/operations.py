@@ -74,6 +74,7 @@ class Table:
 
     @cached_property
     def is_zero(self) -> bool:
+        """Whether the value is 0 everywhere."""
         return not np.any(self.coefficients)
 
     @cached_property

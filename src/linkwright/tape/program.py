@@ -180,7 +180,7 @@ class Program:
         return np.bincount(column, minlength=len(statement.cases)).tolist()  # type: ignore[no-any-return]
 
     def kinds(self, statement: Each | Walk) -> list[int]:
-        """The dispatch column of a scan or a walk: the kind of each item."""
+        """The dispatch column of the `statement`, a scan or a walk: the kind of each item."""
         if statement.dispatch is None:
             return [0] * statement.items
         return self.columns[statement.dispatch].tolist()  # type: ignore[no-any-return]
@@ -373,6 +373,9 @@ class Program:
         """A `casadi.Function` of the same inputs and outputs by name: `program.to_casadi()(q, v)`.
 
         Raises `KernelError` for programs of too many operations, and without CasADi.
+
+        >>> lw.record(np.sin, 3).to_casadi().size_in(0)
+        (3, 1)
         """
         return backends().converted(self, "CasADi")
 
@@ -381,6 +384,8 @@ class Program:
 
         It takes an array for each input, of its shape, and returns what a call of the program does. Raises
         `KernelError` without JAX, and the function `ShapeError` for other arrays.
+
+        >>> function = lw.record(np.sin, 3).to_jax()  # doctest: +SKIP
         """
         return backends().converted(self, "JAX")
 
