@@ -22,7 +22,6 @@ from linkwright.symbolic.printing.sheet import MORE, PARTS, QUANTITIES
 from linkwright.symbolic.regressor.base_parameters import BaseParameters, base_parameters
 from linkwright.symbolic.regressor.polynomial_regressor import Regressor, regressor
 
-_PARTS = {"R": "angle", "T": "shift", "H": "angle"}
 _ANGLES = ("yaw", "pitch", "roll")
 _BODY = {"m": "mass", "x": "centre of mass along x", "y": "centre of mass along y", "z": "centre of mass along z"}
 _JOINT = {"J": "motor inertia", "V": "viscous friction", "f": "dry friction"}
@@ -51,12 +50,11 @@ def meanings(mechanism: Mechanism, coordinates: Sequence[Symbol], declared: Coll
 
 def _words(kind: JointKind) -> list[str]:
     """A word for each coordinate."""
-    moving = [part for part in kind.parts if part != "Rx-"]
     if not kind.paired:
-        return [*("xyz"[: len(moving) - 3]), *_ANGLES]
+        return [*("xyz"[: kind.nv - 3]), *_ANGLES]
     if kind.name == "planar":
         return ["x", "y", "angle"]
-    words = [_PARTS[part[0]] for part in moving]
+    words = ["shift" if length else "angle" for length in kind.lengths[0]]
     return [f"{word} {k}" for k, word in enumerate(words, 1)] if len(set(words)) < len(words) else words
 
 

@@ -50,8 +50,7 @@ class Operations:
     @property
     def sentence(self) -> str:
         """The count as a sentence."""
-        words = f"{self}."
-        return words[0].upper() + words[1:]
+        return f"{self}.".capitalize()
 
 
 class Language(ABC):
