@@ -343,12 +343,17 @@ class LoadOptions(TypedDict, total=False):
 
 
 def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Mechanism:
-    r"""The mechanism in the file `path`; `options` are those of its format.
+    r"""The mechanism in the file `path`; `options` are those of its format, by the end of its name.
 
-    `.mks` (parameters={name: value}), `.dh.toml`, `.urdf` (base="fixed"|"floating", mimic="follow"|"independent",
-    fixed="merge"|"keep", friction="ignore"|"apply"), `.sdf` and `.world` (base, fixed, friction, angles, folders),
-    `.xml`, which is MJCF (fixed, equality, friction, actuators, keyframe, folders), URDF or SDF by its outermost
-    element, and `.xacro` (trust=True, arguments={name: value}, and those of URDF). Raises `FormatError`, `ModelError`.
+    - `.mks`: parameters={name: value}, none. `.dh.toml` takes no options.
+    - `.urdf`: base="fixed" or "floating", mimic="follow" or "independent", fixed="merge" or "keep", friction="ignore"
+      or "apply"; of these the first is the default. `.xacro`: also trust=True and arguments={name: value}.
+    - `.sdf`, `.world`: base (as the file has it), fixed, friction ("apply"), angles="exact turns" or "as written",
+      folders of models.
+    - `.xml`: MJCF (fixed, equality="hold" or "ignore", friction ("apply"), actuators="mark" or "apply", keyframe,
+      folders), URDF or SDF by its outermost element.
+
+    Raises `FormatError` for a file that cannot be read and `ModelError` for a mechanism that is not possible.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
