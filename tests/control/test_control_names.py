@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.base.arguments import public_names
+from linkwright.errors import ArgumentError
 
 
 @pytest.mark.parametrize("name", lw.control.__all__)
@@ -43,3 +45,24 @@ def test_the_room_is_light_and_does_without_python_control() -> None:
     )
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "linkwright[control]"' in run.stdout
+
+
+ARM, STILL = lw.chain(1), lw.control.Hold([0.0])
+MOVED = {
+    "settings=lw.control.PidSettings(gravity=...)": lambda: lw.control.pid(ARM, 1.0, 1.0, 0.0, STILL, gravity=True),
+    "settings=lw.control.ResolvedSettings(damped=...)": lambda: lw.control.resolved_acceleration(
+        ARM, "link1", 1.0, 1.0, lw.control.Pose(), damped=True
+    ),
+    "settings=lw.control.HinfSettings(tolerance=...)": lambda: lw.control.mixed_sensitivity(1.0, 1.0, tolerance=1e-3),
+    "settings=lw.control.HinfSettings(epsilon=...)": lambda: lw.control.hinf(1.0, 1, 1, epsilon=0.0),
+    "settings=lw.control.IdentifySettings(starts=...)": lambda: lw.control.identify(None, starts=2),
+    "settings=lw.control.RoundSettings(judge=...)": lambda: lw.control.repeated_design(
+        None, 1.0, 1.0, dt=0.1, judge=abs
+    ),
+}
+
+
+@pytest.mark.parametrize("where", MOVED)
+def test_a_keyword_that_moved_is_an_error_that_names_its_settings(where: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(where)):
+        MOVED[where]()

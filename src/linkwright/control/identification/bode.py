@@ -45,7 +45,6 @@ def bode(
     Raises `LinkwrightError` for nothing to draw, other things, as many labels as there are not things, and without
     matplotlib.
     """
-    figure_class = _figure_class()
     check_figure(path)
     if not things:
         raise LinkwrightError("bode needs something to draw: a model, a spectrum, a linear system")
@@ -55,7 +54,7 @@ def bode(
     at = _frequencies(things) if w is None else np.atleast_1d(real_array("w", w))
     model = next((_response(x, at) for x in things if not isinstance(x, Spectrum)), None)
     coherent = any(isinstance(x, Spectrum) for x in things)
-    figure: Figure = figure_class(figsize=(7.5, 7.2 if coherent else 5.6), layout="constrained", facecolor="white")
+    figure = _new_figure(7.2 if coherent else 5.6)
     ratios = [3, 2, 1] if coherent else [3, 2]
     axes = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
     for k, (thing, name) in enumerate(zip(things, names, strict=True)):
@@ -92,7 +91,7 @@ def bode(
 def plot_record(record: Record) -> Figure:
     """Input and output (and reference) over time."""
     signals = [("u", record.u), ("y", record.y), *([("r", record.r)] if record.r is not None else [])]
-    figure: Figure = _figure_class()(figsize=(7.5, 1.0 + 1.8 * len(signals)), layout="constrained", facecolor="white")
+    figure = _new_figure(1.0 + 1.8 * len(signals))
     axes = figure.subplots(len(signals), 1, sharex=True)
     for ax, (name, values), color in zip(axes, signals, COLORS, strict=False):
         ax.plot(record.time, values, linewidth=0.9, color=color)
@@ -163,9 +162,10 @@ def _name(thing: Any, number: int) -> str:
     return "measured" if isinstance(thing, Spectrum) else f"system {number}"
 
 
-def _figure_class() -> Any:
+def _new_figure(height: float) -> Figure:
+    """An empty figure of a height in inches."""
     try:
-        from matplotlib.figure import Figure  # weight: matplotlib
+        from linkwright.results.figures import ShownFigure  # weight: matplotlib
     except ImportError as error:
         raise LinkwrightError('plots need matplotlib: pip install "linkwright[control]"') from error
-    return Figure
+    return ShownFigure(figsize=(7.5, height), layout="constrained", facecolor="white")

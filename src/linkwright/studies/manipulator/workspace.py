@@ -173,9 +173,34 @@ class Map:
         )
 
     def plot(self, path: str | Path) -> Path:
-        """A picture: what ends the workspace, the conditions of S and of the worst leg's W, singular poses."""
+        """Write a picture: what ends the workspace, the conditions of S and of the worst leg's W, singular poses.
 
-        return plot(self, Path(path))
+        It is a PNG, SVG or PDF by the ending of the path.
+        """
+        try:
+            from linkwright.results.figures import ShownFigure, save_figure  # weight: matplotlib
+        except ImportError as error:
+            raise LinkwrightError('pictures need matplotlib: pip install "linkwright[plot]"') from error
+        x, y = _grid(self)
+        tall = (y[-1] - y[0]) / (x[-1] - x[0])
+        figure = ShownFigure(figsize=(15.0, float(np.clip(1.7 + 4.1 * tall, 3.6, 8.0))), layout="constrained")
+        ends, driven, legs = figure.subplots(1, 3, sharex=True, sharey=True)
+        handles = _ends(self, ends)
+        _condition(self, driven, self.quality.s, "condition of S (motors)", figure)
+        _condition(self, legs, self.quality.w, "condition of W (worst leg)", figure)
+        degrees = ("tilt about x (°)", "tilt about y (°)")
+        names = degrees if self.plane == "tilt" else tuple(f"{axis} (m)" for axis in self.plane)
+        for axes in (ends, driven, legs):
+            axes.set_xlabel(names[0])
+            axes.set_aspect("equal")
+            _machine(self, axes)
+        ends.set_ylabel(names[1])
+        figure.suptitle(_title(self))
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9, frameon=False)
+        file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        save_figure(figure, file, dpi=120)
+        return file
 
 
 def reach_map(
@@ -249,35 +274,6 @@ def _spans(g: Hexapod, plane: Plane) -> tuple[float, float, float]:
 COLORS = ("#d9ead3", "#f1f1f1", "#f6d5a8", "#cdb9e6")
 SINGULAR = "#d6006e"
 LEVELS = (1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-
-
-def plot(chart: Map, path: Path) -> Path:
-    """Write the picture (PNG, SVG, PDF by the ending of the path)."""
-    try:
-        from matplotlib.figure import Figure  # weight: matplotlib
-
-        from linkwright.results.figures import save_figure  # weight: matplotlib
-    except ImportError as error:
-        raise LinkwrightError('pictures need matplotlib: pip install "linkwright[plot]"') from error
-    x, y = _grid(chart)
-    tall = (y[-1] - y[0]) / (x[-1] - x[0])
-    figure = Figure(figsize=(15.0, float(np.clip(1.7 + 4.1 * tall, 3.6, 8.0))), layout="constrained")
-    ends, driven, legs = figure.subplots(1, 3, sharex=True, sharey=True)
-    handles = _ends(chart, ends)
-    _condition(chart, driven, chart.quality.s, "condition of S (motors)", figure)
-    _condition(chart, legs, chart.quality.w, "condition of W (worst leg)", figure)
-    degrees = ("tilt about x (°)", "tilt about y (°)")
-    names = degrees if chart.plane == "tilt" else tuple(f"{axis} (m)" for axis in chart.plane)
-    for axes in (ends, driven, legs):
-        axes.set_xlabel(names[0])
-        axes.set_aspect("equal")
-        _machine(chart, axes)
-    ends.set_ylabel(names[1])
-    figure.suptitle(_title(chart))
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9, frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_figure(figure, path, dpi=120)
-    return path
 
 
 def _title(chart: Map) -> str:
