@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from linkwright.formats.xml import present
 from linkwright.model.description import Description
 from linkwright.model.elements import Element, JointForce, PointForce
 from linkwright.model.model_checks import listed
@@ -41,10 +42,11 @@ def passive_forces(d: Description) -> tuple[dict[Key, Passive], list[str], list[
         why = "" if element.name in losses else _add(d, element, forces, rubbed)
         if why:
             wrong.append(f"the force {element.name!r} ({why})")
-    notes = [f"the friction of {listed(rubbed)} is dry there, without the creep of tanh"] if rubbed else []
-    if idle:
-        notes.append(f"damping and friction of {listed(idle)}, which do not act here, act there")
-    return forces, wrong, notes
+    notes = {
+        f"the friction of {listed(rubbed)} is dry there, without the creep of tanh": rubbed,
+        f"damping and friction of {listed(idle)}, which do not act here, act there": idle,
+    }
+    return forces, wrong, present(notes)
 
 
 def with_losses(d: Description) -> Description:

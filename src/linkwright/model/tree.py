@@ -295,8 +295,7 @@ class Tree:
     # -- one link, over any scalar ------------------------------------------------------------------
     def record(self, i: int, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The numbers of link i; those bound to `parameters` (recorded scalars by name) are recorded."""
-        rows, which = self.records
-        row = rows[i if which is None else which[i]]
+        row = self.rows(i)
         values: dict[str, Any] = {name: row[s] for name, s in record_slices().items()}
         r, p = self.link_frames(np.array([i]))
         values.update(frame_r=r[0], frame_p=p[0])

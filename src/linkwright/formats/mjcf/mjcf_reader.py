@@ -37,7 +37,7 @@ from linkwright.formats.mjcf.mjcf_settings import Defaults, Settings, read_setti
 from linkwright.formats.mjcf.nodes import Node, read_nodes
 from linkwright.formats.model_files import check_options, errors_in
 from linkwright.formats.passive_forces import without_losses
-from linkwright.formats.xml import Pose
+from linkwright.formats.xml import Pose, present
 from linkwright.model.builder import Builder
 from linkwright.model.description import Description, colour_text
 from linkwright.model.merge import lock, merge_fixed
@@ -297,15 +297,13 @@ def read_mjcf(
             description = lock(description, still)
         if fixed == "merge":
             description = merge_fixed(description)
-    turned = aligned(bodies, settings)
-    if turned:
-        text = f"{file}: MuJoCo moves the frames of {listed(turned)} to their centres of mass and principal axes "
-        text += "(align, alignfree): its coordinates of their free joints are of those frames, ours of the file's"
-        warn(text, LinkwrightWarning, stacklevel=4)
-    strange = unknown_words(root)
-    if strange:
-        warn(f"{file}: not read, since MJCF has no such words: {strange}", LinkwrightWarning, stacklevel=4)
-    if forces.left_out:
-        text = f"{file}: left out, though MuJoCo has it in the motion: {'; '.join(forces.left_out)}"
-        warn(text, LinkwrightWarning, stacklevel=4)
+    turned, strange = aligned(bodies, settings), unknown_words(root)
+    warnings = {
+        f"MuJoCo moves the frames of {listed(turned)} to their centres of mass and principal axes (align, alignfree): "
+        "its coordinates of their free joints are of those frames, ours of the file's": turned,
+        f"not read, since MJCF has no such words: {strange}": strange,
+        f"left out, though MuJoCo has it in the motion: {'; '.join(forces.left_out)}": forces.left_out,
+    }
+    for text in present(warnings):
+        warn(f"{file}: {text}", LinkwrightWarning, stacklevel=4)
     return description

@@ -17,7 +17,7 @@ from linkwright.formats.passive_forces import without_losses
 from linkwright.formats.sdf.scopes import WORLD, Place, Scope, Values, is_true, read_scope, version_of
 from linkwright.formats.sdf.sdf_joints import Joints, Link, label, link_label
 from linkwright.formats.urdf import INERTIA
-from linkwright.formats.xml import HERE
+from linkwright.formats.xml import HERE, present
 from linkwright.model.builder import Builder
 from linkwright.model.description import FREE_FALL, Description
 from linkwright.model.frames import full_inertia
@@ -237,12 +237,13 @@ class _Reader:
                 self._look_inside(child, name)
 
     def _warn(self) -> None:
-        if self.light:
-            text = f"{self.file}: no <inertial> in {listed(self.light)}; taken as SDF says, 1 kg and 1 kg m² about "
-            warn(text + "each axis", LinkwrightWarning, stacklevel=6)
-        if self.notes:
-            parts = "; ".join(f"{what} ({listed(names)})" for what, names in self.notes.items())
-            warn(f"{self.file}: not read, though it may change the motion: {parts}", LinkwrightWarning, stacklevel=6)
+        notes = "; ".join(f"{what} ({listed(names)})" for what, names in self.notes.items())
+        warnings = {
+            f"no <inertial> in {listed(self.light)}; taken as SDF says, 1 kg and 1 kg m² about each axis": self.light,
+            f"not read, though it may change the motion: {notes}": notes,
+        }
+        for text in present(warnings):
+            warn(f"{self.file}: {text}", LinkwrightWarning, stacklevel=6)
 
 
 def _scopes(top: Scope, mobile: bool) -> Iterator[tuple[Scope, bool]]:
