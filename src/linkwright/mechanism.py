@@ -199,9 +199,9 @@ class Mechanism(Answering):
             return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *applied, t=t, out=out)
         from linkwright.dynamics.closed.closed_inverse import inverse_dynamics  # weight: dynamics.closed
 
-        q, v, a = self._checked("inverse_dynamics", q=q, v=v, a=a)
+        state = self._checked("inverse_dynamics", q=q, v=v, a=a)
         tree = self._array(Request("tree_forces", "", wrenches is not None), q, v, a, *applied, t=t)
-        return inverse_dynamics(self, q, v, a, tree, weights, t, out)
+        return inverse_dynamics(self, state[0], state[1], state[2], tree, weights, t, out)
 
     def equilibrium(
         self, q_guess: ArrayLike | None = None, *, tau: ArrayLike | None = None, t: float = 0.0

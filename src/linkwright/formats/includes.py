@@ -76,9 +76,9 @@ class Folder:
         return parse_bytes(read_bytes(self.model, MAX_BYTES), str(self.model), self._budget)
 
     @contextmanager
-    def open(self, name: str, element: Any = None, *, base: str | os.PathLike[str] | None = None) -> Iterator[Part]:
+    def open(self, name: str, element: Any = None) -> Iterator[Part]:
         """A file that the one being read includes; inside the block, that file is the one being read."""
-        path = self.find(name, element, base=base)
+        path = self.find(name, element)
         if path in self._stack:
             ring = " → ".join(one.name for one in [*self._stack[self._stack.index(path) :], path])
             raise self._fail(f"{shortened(name)} includes itself: {ring}; remove one of these includes", element, name)
