@@ -15,8 +15,8 @@ from linkwright.dynamics.functions import Request
 from linkwright.dynamics.joint_reactions import exerted
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism import Mechanism
-from linkwright.model.elements import Driver, JointForce
-from linkwright.model.quantities import turns
+from linkwright.model.elements import JointForce
+from linkwright.model.quantities import drives_angle, turns
 from linkwright.model.topology import reacting_bodies
 from linkwright.results.solution import Solution
 from linkwright.results.status import Series
@@ -95,7 +95,7 @@ def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats])
     A gear constrains the coordinate of its follower.
     """
     d = mech.description
-    angular = {("driver", x.name): _drives_angle(mech, x) for x in d.drivers}
+    angular = {("driver", x.name): drives_angle(mech.description, x) for x in d.drivers}
     for m in d.mimics:
         angular["gear", m.name or d.joint_names[m.follower]] = turns(d.kind_of(m.follower).name, 0)
     forces: list[tuple[str, Series]] = []
@@ -106,13 +106,6 @@ def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats])
         word, unit = ("torque", "N m") if angular.get((group, name)) else ("force", "N")
         forces.append((f"{name}.{word}", Series(size, unit)))
     return forces
-
-
-def _drives_angle(mech: Mechanism, driver: Driver) -> bool:
-    d = mech.description
-    if driver.kind == "joint":
-        return turns(d.kind_of(d.joint_names.position("joint", driver.target)).name, driver.index)
-    return driver.kind == "angle"
 
 
 def _reactions(mech: Mechanism, solution: Solution, wrenches: Floats) -> list[tuple[str, Series]]:

@@ -25,6 +25,7 @@ import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.expression import TIME, Call, Expression, Lookup, Name, Number, as_expression, parts, replaced
+from linkwright.model.joint_kinds import KINDS
 
 if TYPE_CHECKING:
     from linkwright.model.description import Description
@@ -60,17 +61,12 @@ def rate_names(kind: str) -> tuple[str, ...]:
     return RATES.get(kind) or tuple(f"{name}_rate" for name in COORDINATES.get(kind, ()))
 
 
-def acceleration_names(kind: str) -> tuple[str, ...]:
-    """What the accelerations of a joint are called, in their order."""
-    rates = rate_names(kind)
-    if len(rates) == 1:
-        return ("acceleration",)
-    return tuple(f"{name}_acceleration" for name in COORDINATES.get(kind, rates))
-
-
 def joint_words(kind: str, order: int) -> tuple[str, ...]:
     """What the coordinates (order 0), rates (1) or accelerations (2) of a joint are called."""
-    return (COORDINATES.get(kind, ()), rate_names(kind), acceleration_names(kind))[order]
+    coordinates, rates = COORDINATES.get(kind, ()), rate_names(kind)
+    if order < 2:
+        return rates if order else coordinates
+    return ("acceleration",) if len(rates) == 1 else tuple(f"{name}_acceleration" for name in coordinates or rates)
 
 
 def joint_index(kind: str, word: str, order: int) -> int | None:
@@ -90,8 +86,8 @@ def joint_index(kind: str, word: str, order: int) -> int | None:
 
 def turns(kind: str, index: int) -> bool:
     """Whether a coordinate (or rate) of a joint is an angle."""
-    names = COORDINATES.get(kind) or RATES.get(kind, ())
-    return index < len(names) and names[index].startswith(("angle", "w"))
+    lengths = KINDS[kind].lengths[1]
+    return index < len(lengths) and not lengths[index]
 
 
 @dataclass(frozen=True)

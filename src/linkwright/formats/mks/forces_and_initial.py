@@ -75,8 +75,7 @@ class Loads(Links):
             if part not in POSITIONS + VELOCITIES:
                 text = f"{joint.label!r} has {either([*POSITIONS, *VELOCITIES])}, not {node.part.text!r}"
                 raise Fault(node.part, text)
-            rate = part in VELOCITIES
-            return Quantity("place", (joint.label,), (VELOCITIES if rate else POSITIONS).index(part), rate)
+            return self.b.component(joint.label, part)
         return Quantity("joint", (joint.name,), *self._index(joint, node.part))
 
     def _index(self, joint: Joint, part: Word) -> tuple[int, bool]:
