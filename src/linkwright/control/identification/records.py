@@ -15,10 +15,10 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.arguments import path_text, positive_number, real_array, whole_number
+from linkwright.base.arguments import check_names, path_text, positive_number, real_array, whole_number
 from linkwright.base.arrays import Floats
 from linkwright.base.files import open_regular
-from linkwright.errors import DataError, ExcitationError, NameNotFound
+from linkwright.errors import DataError, ExcitationError
 
 MOST_BYTES = 1 << 30
 MOST_ROWS = 20_000_000
@@ -215,9 +215,7 @@ class Record:
 
         def wanted(names: list[str]) -> list[str]:
             nonlocal time
-            for name in (u, y, *(x for x in (r, time) if x is not None)):
-                if name not in names:
-                    raise NameNotFound("column", name, names)
+            check_names("column", (u, y, *(x for x in (r, time) if x is not None)), names)
             if time is None:
                 time = next((x for x in TIMES if x in names), None)
             if time is None and dt is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.arguments import positive_number
+from linkwright.base.arguments import check_names, positive_number
 from linkwright.base.arrays import Floats
 from linkwright.control.loop.controller import Controller, Measured, Target, gains
 from linkwright.control.loop.plant import joint_positions
@@ -57,8 +57,7 @@ class Friction(Controller):
         self, static: ArrayLike, viscous: ArrayLike, scale: float, joints: Any, of: str, mech: Mechanism | None
     ) -> None:
         self.scale = positive_number("velocity_scale, a rate in rad/s,", scale)
-        if of not in ("measured", "reference"):
-            raise NameNotFound("rate", str(of), ["measured", "reference"])
+        check_names("rate", [of], ["measured", "reference"])
         self.joints = None if joints is None else ((joints,) if isinstance(joints, str) else tuple(joints))
         self.static, self.viscous, self.of, self.mech = static, viscous, of, mech
         if self.joints is not None:

@@ -7,19 +7,18 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from linkwright.base.arguments import finite_number, positive_number, whole_number
+from linkwright.base.arguments import check_names, finite_number, positive_number, whole_number
 from linkwright.base.arrays import Floats
 from linkwright.control.loop.controller import one_or_each
 from linkwright.control.loop.plant import Plant, joint_positions
-from linkwright.errors import ModelError, NameNotFound, ShapeError
+from linkwright.errors import ModelError, ShapeError
 
 Steps = float | Sequence[float] | Mapping[str, float] | None
 Rate = Literal["difference", "filtered", "exact"]
-_RATES = ("difference", "filtered", "exact")
 
 
 class Sensor(Protocol):
@@ -104,8 +103,7 @@ class Encoder:
             text = "counts and resolution were both given; give one of them"
             raise ModelError(f"{text}, or mappings from joints' names for different joints")
         self.counts, self.resolution = _steps("counts", counts), _steps("resolution", resolution)
-        if rate not in _RATES:
-            raise NameNotFound("way to rates", str(rate), list(_RATES))
+        check_names("way to rates", [rate], get_args(Rate))
         if (rate == "filtered") != (cutoff is not None):
             raise ModelError("filtered rates need a cutoff=... in Hz" if cutoff is None else "cutoff= is for filtered")
         self.joints, self.noise, self.rate, self.cutoff = joints, _standard_deviation(noise), rate, cutoff
@@ -205,8 +203,7 @@ class Accelerometer:
         gravity: bool = False,
         name: str | None = None,
     ) -> None:
-        if axes not in ("ground", "body"):
-            raise NameNotFound("axes", str(axes), ["ground", "body"])
+        check_names("axes", [axes], ["ground", "body"])
         self.frame, self.axes, self.noise = frame, axes, _standard_deviation(noise)
         self.cutoff, self.order, self.gravity = cutoff, order, gravity
         self.name = name or f"{frame}.acceleration"
@@ -252,9 +249,8 @@ def _steps(name: str, numbers: Any) -> float | tuple[float, ...] | dict[str, flo
 def _by_joint(name: str, numbers: Any, joints: Sequence[str]) -> Iterator[tuple[int, float]]:
     """Pairs of a joint's place and its number."""
     if isinstance(numbers, dict):
+        check_names("joint with an encoder", numbers, joints)
         for joint, value in numbers.items():
-            if joint not in joints:
-                raise NameNotFound("joint with an encoder", joint, list(joints))
             yield list(joints).index(joint), value
     elif isinstance(numbers, tuple):
         if len(numbers) != len(joints):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.base.arguments import check_names, finite_array
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import FUNCTIONS, Request
-from linkwright.errors import ModelError, NameNotFound, ShapeError
+from linkwright.errors import ModelError, ShapeError
 from linkwright.kernels.bound import bound
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.frames import coordinate_units
@@ -199,8 +199,7 @@ class Plant:
         known = self.mech.parameters
         for name, value in parameters.items():
             if name not in self.free:
-                if name not in known:
-                    raise NameNotFound("parameter", str(name), list(known))
+                check_names("parameter", [name], known)
                 text = f"parameter {name!r} is fixed in this plant; make it with free=({name!r}, ...)"
                 raise ModelError(text, element=name)
             if not math.isfinite(value):

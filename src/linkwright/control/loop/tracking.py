@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.base.arguments import takes_settings
+from linkwright.base.arguments import check_names, takes_settings
 from linkwright.base.arrays import Floats
 from linkwright.control.loop.controller import Measured, Reference, Target, check_target, gains
 from linkwright.control.loop.model_state import Modelled, ModelState
 from linkwright.control.loop.references import turn_matrix, turn_vector
-from linkwright.errors import ControlError, ModelError, NameNotFound
+from linkwright.errors import ControlError, ModelError
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
@@ -34,9 +34,7 @@ class Task:
                 raise ModelError(f"{text}, such as axes=('x', 'y')", element=state.frame)
             axes = AXES
         names = list(axes)
-        for name in names:
-            if name not in AXES:
-                raise NameNotFound("axis", str(name), list(AXES))
+        check_names("axis", names, AXES)
         if len(set(names)) < len(names) or not names:
             raise ModelError(f"axes={axes!r}: name each direction once")
         if len(names) > state.n:
@@ -276,8 +274,7 @@ def pid(
     """
     if reference is None:
         raise ModelError("pid follows a reference; give reference=..., such as lw.control.Hold(q)")
-    if space not in ("joint", "task"):
-        raise NameNotFound("space", str(space), ["joint", "task"])
+    check_names("space", [space], ["joint", "task"])
     if (space == "task") != (frame is not None):
         raise ModelError("pid in task space needs frame=..." if frame is None else "frame= is for space='task'")
     s = PidSettings() if settings is None else settings
