@@ -18,7 +18,7 @@ import numpy as np
 
 import linkwright as lw
 from linkwright.cli.app import run
-from linkwright.kernels.llvm.compiler import CARE, object_code
+from linkwright.kernels.llvm import compiler
 from linkwright.tape.block import Recorder
 from linkwright.tape.program import Program
 
@@ -156,7 +156,7 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     Program.__init__ = counted("programs", Program.__init__)  # type: ignore[method-assign]
     Recorder.__init__ = counted("recordings", Recorder.__init__)  # type: ignore[method-assign]
-    object_code = counted("compilations", object_code)
-    CARE = 0  # code that runs a few times need not be fast
+    compiler.object_code = counted("compilations", compiler.object_code)
+    compiler.CARE = 0  # code that runs a few times need not be fast
     with tempfile.TemporaryDirectory() as temporary:
         print(json.dumps(main(Path(temporary))))

@@ -244,11 +244,6 @@ class _Trampoline(Writer):
         """What lies `offset` bytes after a pointer."""
         return self.op(f"load {kind}, ptr {self.op(f'getelementptr i8, ptr {base}, i64 {offset}')}")
 
-    def at(self, base: str, index: str, words: int = 1) -> str:
-        """The address of the entry `index` of an array whose entries are so many words."""
-        skipped = index if words == 1 else self.op(f"mul i64 {index}, {words}")
-        return self.op(f"getelementptr i64, ptr {base}, i64 {skipped}")
-
     def entry(self, base: str, index: str) -> str:
         """The pointer in place `index` of an array of pointers."""
         return self.op(f"load ptr, ptr {self.at(base, index)}")

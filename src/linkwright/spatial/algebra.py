@@ -198,11 +198,6 @@ def inverse(d: Array) -> Array:
     return np.array(rows).reshape(n, n)
 
 
-def generalised_inverse(d: Array, reference: Array) -> Array:
-    """G with D G D = D of a symmetric semidefinite D: see `swept`."""
-    return swept(d, reference, RANK_TOLERANCE)[0]
-
-
 def swept(d: Array, reference: Array, tolerance: float) -> tuple[Array, list[Any]]:
     """G with D G D = D of a symmetric semidefinite D, by sweeps in the order of the rows; and the pivots met.
 

@@ -283,11 +283,16 @@ def logarithm(e: Array) -> Array:
     return flip * factor * e[1:4]
 
 
-def _jacobian_factors(w: Array) -> tuple[Any, Any]:
-    """(1 − cos θ)/θ² and (θ − sin θ)/θ³ for θ = |w|."""
+def _squared_angle(w: Array) -> tuple[Any, Any, Any]:
+    """θ² for θ = |w|, whether it is so small that series are taken, and a number to divide by in place of it."""
     x = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
     small = x < 1e-4
-    safe = where(small, 1.0, x)
+    return x, small, where(small, 1.0, x)
+
+
+def _jacobian_factors(w: Array) -> tuple[Any, Any]:
+    """(1 − cos θ)/θ² and (θ − sin θ)/θ³ for θ = |w|."""
+    x, small, safe = _squared_angle(w)
     angle = np.sqrt(safe)
     first = where(small, 0.5 - x / 24 + x * x / 720, (1.0 - np.cos(angle)) / safe)
     second = where(small, 1.0 / 6 - x / 120 + x * x / 5040, (angle - np.sin(angle)) / (safe * angle))
@@ -304,9 +309,7 @@ def left_jacobian_times(w: Array, x: Array) -> Array:
 def left_jacobian_inverse_times(w: Array, x: Array) -> Array:
     """The inverse of the left Jacobian of the rotation vector w, times x."""
     a, b = _jacobian_factors(w)
-    square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    small = square < 1e-4
-    safe = where(small, 1.0, square)
+    square, small, safe = _squared_angle(w)
     # (1 − θ sin θ / (2 (1 − cos θ)))/θ², with its series near zero.
     factor = where(
         small, 1.0 / 12 + square / 720 + square * square / 30240, (1.0 - (1.0 - b * square) / (2.0 * a)) / safe

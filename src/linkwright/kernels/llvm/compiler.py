@@ -235,8 +235,8 @@ def _llvm() -> Any:
 
 def _libm(name: str) -> int | None:
     """The address of a function of the C library, looked for in this process first: finding a file takes long."""
-    for library in (_process(), _libm_file()):
-        function = getattr(library, name, None)
+    for library in (_process, _libm_file):
+        function = getattr(library(), name, None)
         if function is not None:
             return ctypes.cast(function, ctypes.c_void_p).value
     return None

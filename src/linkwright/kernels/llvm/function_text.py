@@ -130,8 +130,7 @@ class Function(Writer):
             return pointer
         if isinstance(k, int) or k.isdigit():
             return self.op(f"getelementptr double, ptr {pointer}, i64 {int(k) * step}")
-        moved = k if step == 1 else self.op(f"mul i64 {k}, {step}")
-        return self.op(f"getelementptr double, ptr {pointer}, i64 {moved}")
+        return self.at(pointer, k, step)
 
     def load(self, operand: Operand, item: str, k: str) -> str:
         return self.load_at(self.address(operand, item), k)

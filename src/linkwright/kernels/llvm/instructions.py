@@ -77,6 +77,11 @@ class Writer:
         test = f"{'slt' if step > 0 else 'sgt'} i64 {{}}, {last}"
         self.loop(first, test, body, lambda i: self.op(f"add i64 {i}, {step}"))
 
+    def at(self, base: str, index: str, step: int = 1) -> str:
+        """The address of an entry of an array whose entries are `step` words of 8 bytes apart."""
+        skipped = index if step == 1 else self.op(f"mul i64 {index}, {step}")
+        return self.op(f"getelementptr double, ptr {base}, i64 {skipped}")
+
     def spread(self, value: str, lanes: int, kind: str = "double") -> str:
         """A number in every lane of a vector; itself for one lane."""
         if lanes == 1:

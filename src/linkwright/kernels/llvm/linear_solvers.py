@@ -50,16 +50,11 @@ class _Loops:
         f = self.f
         return f.op(f"add i64 {f.op(f'mul i64 {i}, {columns}')}, {j}")
 
-    def at(self, base: str, element: str, step: int) -> str:
-        f = self.f
-        moved = element if step == 1 else f.op(f"mul i64 {element}, {step}")
-        return f.op(f"getelementptr double, ptr {base}, i64 {moved}")
-
     def get(self, base: str, element: str) -> str:
-        return self.f.op(f"load {self.kind}, ptr {self.at(base, element, self.width)}, align 8")
+        return self.f.op(f"load {self.kind}, ptr {self.f.at(base, element, self.width)}, align 8")
 
     def put(self, value: str, base: str, element: str, step: int | None = None) -> None:
-        at = self.at(base, element, self.width if step is None else step)
+        at = self.f.at(base, element, self.width if step is None else step)
         self.f.line(f"store {self.kind} {value}, ptr {at}, align 8")
 
     def copy(self, operand: Operand, target: str) -> None:
@@ -155,7 +150,7 @@ class _Symmetric(_Loops):
         return {lanes: self.f.spread(factor, lanes) for lanes in wide}
 
     def _row(self, x: str, row: str, k: int) -> str:
-        return self.at(x, self.f.op(f"mul i64 {row}, {k}"), self.width)
+        return self.f.at(x, self.f.op(f"mul i64 {row}, {k}"), self.width)
 
     def axpy(self, factor: str, source: str, target: str, k: int) -> None:
         """target −= factor·source, for two rows of k right sides."""
