@@ -42,7 +42,7 @@ from linkwright.sweeps.plan import Sampling as Sampling
 from linkwright.sweeps.plan import StudyFolder as StudyFolder
 from linkwright.sweeps.study import Study as Study
 from linkwright.sweeps.sweep import sweep as sweep
-from linkwright.symbolic.equations import equations as equations
+from linkwright.symbolic.equations_of_motion import equations as equations
 from linkwright.tape.block import equal as equal
 from linkwright.tape.block import greater as greater
 from linkwright.tape.block import greater_equal as greater_equal

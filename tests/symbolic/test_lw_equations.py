@@ -13,7 +13,7 @@ from linkwright.symbolic.derivation import progress as derivation
 from linkwright.symbolic.derivation.literal import literal
 from linkwright.symbolic.derivation.model_reading import model_of
 from linkwright.symbolic.derivation.progress import Derivation, estimate
-from linkwright.symbolic.equations import Equations, estimated
+from linkwright.symbolic.equations_of_motion import Equations, estimated
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 ROWS = [

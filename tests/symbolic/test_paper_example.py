@@ -10,7 +10,7 @@ import pytest
 import sympy
 
 import linkwright as lw
-from linkwright.symbolic.equations import Equations
+from linkwright.symbolic.equations_of_motion import Equations
 
 MODEL = Path(__file__).parents[2] / "examples/models/three_link.dh.toml"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.symbolic.equations import Equations
+from linkwright.symbolic.equations_of_motion import Equations
 
 
 @pytest.fixture(scope="module")

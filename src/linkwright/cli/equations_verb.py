@@ -29,7 +29,7 @@ from linkwright.errors import LinkwrightError, LinkwrightWarning
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
-    from linkwright.symbolic.equations import Equations
+    from linkwright.symbolic.equations_of_motion import Equations
     from linkwright.symbolic.printing import Sheet
 
 _SHOWN = 400  # terms that the screen still shows
@@ -150,7 +150,7 @@ def _with_values(mechanism: Mechanism, settings: list[str] | None) -> Mechanism:
 
 def _print_estimate(mechanism: Mechanism, options: dict[str, Any]) -> None:
     """What is to come, where it will be long."""
-    from linkwright.symbolic.equations import estimated  # weight: flint
+    from linkwright.symbolic.equations_of_motion import estimated  # weight: flint
 
     size = estimated(mechanism, **options)
     if size.seconds > _LONG:
