@@ -162,15 +162,11 @@ def bodies_of_cases(
         some = slice(first, min(first + at_once, steps))
         count = some.stop - first
         points = (w[some].reshape(count * n, w.shape[-1]) for w in (q, v, a))
-        repeated = {name: _repeated(y, count) if n > 1 else y for name, y in numbers.items()}
+        repeated = {name: np.tile(y, (count, *(1,) * (y.ndim - 1))) if n > 1 else y for name, y in numbers.items()}
         for name, y in zip(QUANTITIES, _motion(d, topology, x, repeated, *points), strict=True):
             motion[name][some] = np.moveaxis(y, 0, -1).reshape(count, n, d.nb, len(y))
     steady_signs(motion["orientation"])
     return motion
-
-
-def _repeated(rows: Floats, times: int) -> Floats:
-    return np.tile(rows, (times, *(1,) * (rows.ndim - 1)))
 
 
 def steady_signs(e: Floats) -> None:

@@ -244,7 +244,7 @@ def _check_joints(d: Description) -> None:
     row = _first(d.parent == d.child)
     if row is not None:
         name = d.joint_names[row]
-        body = d.ground_name if d.parent[row] == GROUND else d.body_names[int(d.parent[row])]
+        body = d.body_name(int(d.parent[row]))
         raise ModelError(f"joint {name!r} joins {body!r} to itself; name two different bodies", element=name)
     row = _first(d.lower > d.upper)
     if row is not None:

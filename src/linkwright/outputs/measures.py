@@ -18,7 +18,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model.bodies import find, fitting
-from linkwright.model.description import GROUND, Description
+from linkwright.model.description import Description
 from linkwright.model.expression import Expression, Name, parts
 from linkwright.model.quantities import POSITIONS, VELOCITIES, Quantity, joint_index, joint_words
 
@@ -100,9 +100,7 @@ def _measure(
 def _place_name(d: Description, name: str) -> str:
     """A body, a frame, ground or the place of a trace, by the name that the description has for it."""
     body, frame = find(d, name)
-    if frame is not None:
-        return d.frames.names[frame]
-    return d.ground_name if body == GROUND else d.body_names[body]
+    return d.body_name(body) if frame is None else d.frames.names[frame]
 
 
 def _joint(d: Description, name: str) -> int | None:

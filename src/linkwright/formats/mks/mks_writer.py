@@ -92,7 +92,9 @@ class _Printer:
             yield f"GRAVITY ({', '.join(self._entry('gravity', k, x) for k, x in enumerate(d.gravity.tolist()))});"
         yield ""
         yield self._ground()
-        yield from (self._more_ground(k) for k, name in enumerate(d.frames.names) if name in d.more_grounds)
+        for k, name in enumerate(d.frames.names):
+            if name in d.more_grounds:
+                yield _statement("BODY", name, ["ground", *self._pose("frame", k)])
         yield from map(self._body, range(d.nb))
         yield ""
         yield from (self._frame_at(k) for k, name in enumerate(d.frames.names) if name not in d.more_grounds)
@@ -166,9 +168,6 @@ class _Printer:
             parts += ["unphysical"] * bool(impossible_inertias(inertia[None])[0])
         return _statement("BODY", self.d.ground_name, [*parts, *_colour(self.colors.get(self.d.ground_name, ""))])
 
-    def _more_ground(self, k: int) -> str:
-        return _statement("BODY", self.d.frames.names[k], ["ground", *self._pose("frame", k)])
-
     def _body(self, k: int) -> str:
         d = self.d
         placed = d.start is not None and bool(d.start.placed[k])
@@ -186,7 +185,7 @@ class _Printer:
         return _statement("BODY", d.body_names[k], [*parts, *_colour(self.colors.get(d.body_names[k], ""))])
 
     def _body_name(self, body: int) -> str:
-        return name_text(self.d.ground_name if body == GROUND else self.d.body_names[body])
+        return name_text(self.d.body_name(body))
 
     def _frame_at(self, k: int) -> str:
         d = self.d
