@@ -331,7 +331,7 @@ class SampledRun(Solution):
         return run
 
 
-class Rows:
+class SignalRows:
     """Arrays of numbers that grow a row at a time, by name; a name that is missing in a row is NaN there."""
 
     def __init__(self, samples: int) -> None:

@@ -15,12 +15,12 @@ from linkwright.base.arguments import finite_array, positive_number, takes_setti
 from linkwright.base.arrays import Floats
 from linkwright.control.loop.controller import Measured, State
 from linkwright.control.loop.instruments import Delay, Encoder, EncoderReader, Guard, Saturation, Sensor, Slew
-from linkwright.control.loop.plant import Plant, Rows, SampledRun, joint_positions
+from linkwright.control.loop.plant import Plant, SampledRun, SignalRows, joint_positions
 from linkwright.errors import ControlError, LinkwrightError, ModelError
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.engines import Trouble
 from linkwright.simulation.integrators import tableau_of
-from linkwright.simulation.samples import Rows as States
+from linkwright.simulation.samples import Rows
 from linkwright.simulation.termination import ended, interrupted
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class _Run:
         self.q, self.v, self.a = np.empty((rows, m.nq)), np.empty((rows, m.nv)), np.empty((rows, m.nv))
         self.command, self.torque = np.empty((rows, n)), np.empty((rows, n))
         self.shown_q, self.shown_v = (np.empty((rows, len(self.encoders.q))) for _ in range(2))
-        self.sensed, self.signals = Rows(rows), Rows(rows)
+        self.sensed, self.signals = SignalRows(rows), SignalRows(rows)
         self.tau0 = tau0
         self.substeps = 0
 
@@ -297,8 +297,8 @@ class _Run:
     def _lost(self, k: int, t: float) -> Status:
         """The status of a run whose plant has no finite or no consistent state any more, as simulations report it."""
         q, v, a = self.plant.failed
-        here = States(np.array([t]), self.q[k : k + 1], self.v[k : k + 1], self.a[k : k + 1])
-        bad = States(np.array([t]), q[None].copy(), v[None].copy(), a[None].copy())
+        here = Rows(np.array([t]), self.q[k : k + 1], self.v[k : k + 1], self.a[k : k + 1])
+        bad = Rows(np.array([t]), q[None].copy(), v[None].copy(), a[None].copy())
         residual = float(self.plant.summary[0])
         reason = "no value" if not bad.finite[0] or not math.isfinite(residual) else "constraint cannot be met"
         status = ended(self.plant.mech, Trouble(reason, t, 0.0 if math.isnan(residual) else residual, bad), here)
