@@ -114,7 +114,7 @@ def design_section(study: Study, pictures: Pictures) -> Section:
 def _row(one: Round) -> tuple[str | Cell, ...]:
     shown = ", ".join(f"{m['hertz']:.1f} Hz, ζ {m['damping']:.3f}" for m in modes(one)) or "–"
     m = one.compensator.margins
-    margins = f"gain × {number(m.gain_up)}, phase {np.degrees(m.phase):.0f}°, delay {number(m.delay, 3, 1e3)} ms"
+    margins = f"gain × {number(m.gain_up)}, phase {np.degrees(m.phase):.0f}°, delay {thousands(m.delay)} ms"
     return (
         f"round {one.number}",
         f"{100.0 * one.model.fit:.1f} %",
@@ -184,7 +184,7 @@ def _why(study: Study) -> str:
 
 def _jump_row(name: str, one: Jump, before: Jump) -> tuple[str, ...]:
     ratios = (number(one.t50 / before.t50), number(one.vibration / before.vibration))
-    return (name, number(one.t50, 3, 1e3), number(one.vibration), *ratios)
+    return (name, thousands(one.t50), number(one.vibration), *ratios)
 
 
 def sine_section(study: Study, pictures: Pictures) -> Section:
@@ -233,7 +233,7 @@ def plants_section(study: Study, pictures: Pictures) -> Section:
         if remarks:
             kinds[k] = "worst"
         numbers = (f"{v.mass:.2f}", f"{v.stiffness:.2f}", f"{v.friction:.2f}")
-        alone = (number(one.without[0], 3, 1e3), number(one.without[1]))
+        alone = (thousands(one.without[0]), number(one.without[1]))
         rows.append(
             (
                 str(k + 1),

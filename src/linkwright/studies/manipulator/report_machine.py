@@ -268,5 +268,5 @@ def _moves(one: Tracking, along: str) -> str:
     for law, move in one.moves.items():
         sizes = (move.overshoot, move.steady_error, move.rms_error, one.path[law])
         name = LAWS[law].label if law in LAWS else law
-        rows.append((name, number(move.delay, 3, 1e3), *(number(x, 3, 1e3) for x in sizes)))
+        rows.append((name, thousands(move.delay), *(thousands(x) for x in sizes)))
     return table(heads, rows, caption=f"Along {along}; lengths in mm")
