@@ -13,7 +13,7 @@ from linkwright.base.arguments import path_text, real_array, shown
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import ForwardMethod, Reference, Request
-from linkwright.dynamics.mechanism_base import Answering
+from linkwright.dynamics.mechanism_base import MechanismBase
 from linkwright.dynamics.programs import ProgramFactory
 from linkwright.errors import KernelError, LinkwrightError, ModelError, ShapeError
 from linkwright.formats.model_files import read
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from linkwright.dynamics.equilibrium import Equilibrium, Linearised
 
 
-class Mechanism(Answering):
+class Mechanism(MechanismBase):
     """A mechanism: what it is (`bodies`, `joints`, `frames`) and what it does (the methods). SI units, radians.
 
     Arguments of the methods, and what they return, have any leading batch shape:

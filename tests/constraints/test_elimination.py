@@ -19,7 +19,7 @@ def _correction(k, q):
     """Φ, J, W⁻¹ and the compiled least change at a state, all of length-weighed coordinates."""
     e = k.equations
     turns, at = np.zeros(max(int(e.first_angle[-1]), 1)), np.zeros(1)
-    phi, delta, _, pivots = k.programs.correct(q, turns, at, np.zeros(1))
+    phi, delta, _, pivots = k.programs.correct(q, turns, at)
     _, parts, again, _, _ = k.programs.evaluate(q, turns, at, np.zeros((e.nb, 6)))
     np.testing.assert_allclose(phi, again, atol=1e-15)
     inverse = np.ones((e.nb, 6))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 from typing import get_args, get_type_hints
 
+import numpy as np
 import pytest
 
 import linkwright as lw
+from linkwright.dynamics import equilibrium, mechanism_base
 from linkwright.dynamics.functions import ARRAYS, FORWARD_METHODS, FUNCTIONS, REFERENCES, FunctionName, Recorder
+from linkwright.dynamics.methods import operation_counts
 from linkwright.dynamics.methods.by_name import METHODS
 
 
@@ -78,3 +82,10 @@ def test_options_of_load_are_those_of_the_readers():
         p.name for reader in readers for p in inspect.signature(reader).parameters.values() if p.kind is p.KEYWORD_ONLY
     }
     assert known == set(LoadOptions.__annotations__)
+
+
+@pytest.mark.parametrize("module", [equilibrium, mechanism_base, operation_counts], ids=lambda module: module.__name__)
+def test_examples_in_docstrings_run(module):
+    failed, tried = doctest.testmod(module, extraglobs={"lw": lw, "np": np})
+    assert tried
+    assert not failed

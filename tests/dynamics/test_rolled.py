@@ -118,11 +118,11 @@ def test_a_chain_needs_two_slots_and_a_random_one_few() -> None:
 
 def test_a_place_is_used_again_after_its_last_reader() -> None:
     fields = {
-        "terms": Field({0: 2, 1: 3}, {0}, own={1, 2}),
-        "force": Field({0: 6, 1: 6}, {0}, own={1}),
-        "us": Field({0: 8}, {1}, own={2}),
+        "terms": Field({0: 2, 1: 3}, {0}, here={1, 2}),
+        "force": Field({0: 6, 1: 6}, {0}, here={1}),
+        "us": Field({0: 8}, {1}, here={2}),
         "w": Field({0: 6, 1: 6}, {0}, up={0}),
-        "below": Field({0: 5, 1: 5}, summed={1}, own={1}),
+        "below": Field({0: 5, 1: 5}, summed={1}, here={1}),
         "unread": Field({0: 9, 1: 9}, {0}),
     }
     packed, plain = layout(fields, 2, packed=True), layout(fields, 2, packed=False)

@@ -86,7 +86,7 @@ def test_equal_cranks_with_rounded_numbers_turn_alike_through_their_flat_positio
 def test_the_mechanism_that_closes_is_within_the_rounding_of_the_numbers() -> None:
     for count, tilt, digits in ((2, 0.7, 4), (3, 0.3, 4), (4, 1.0, 3), (4, 0.6, 6)):
         mech = cranks(count, tilt, digits)
-        near = rounding.nearest(mech).mechanism
+        near = rounding.nearest_closed(mech).mechanism
         assert near is not mech
         assert near.programs.gap == 0.0
         for name in ("ri", "pi", "rj", "pj"):
@@ -95,7 +95,7 @@ def test_the_mechanism_that_closes_is_within_the_rounding_of_the_numbers() -> No
 
 def test_a_mechanism_whose_loops_close_is_simulated_as_it_is() -> None:
     mech = cranks(3, 0.4, 16)
-    nearest = rounding.nearest(mech)
+    nearest = rounding.nearest_closed(mech)
     assert nearest.mechanism is mech
     assert not nearest.note
 

@@ -37,7 +37,7 @@ def accumulated_at_start(e: Equations, d: Description, q: Floats, t: float) -> F
     known = {j: float(value) for (j, index), value in stated.items() if index == 0}
 
     def measure(j: int) -> tuple[Measure, float]:
-        """The first coordinate of a joint, and its shift along h."""
+        """The first coordinate of a joint, and its shift along the joint axis (z)."""
         r, p = between(*joint_frames(d, q, j))
         return d.kind_of(j).measures(r, p)[0], float(p[2])
 

@@ -151,6 +151,6 @@ def _nearly(one: Batch, state: Assembled, t: float) -> Assembled:
         delta[:, :, :3] /= one.size[0]
         if float(np.max(np.abs(delta), initial=0.0)) < 1e-12:
             break
-    here = one.evaluate(q, state.angles, t)
-    miss = np.max(np.abs(here["phi"] / one.row_norms(here["jacobian"])), axis=1, initial=0.0)
-    return Assembled(q, here["angles_there"], miss, there["pivots"], state.iterations, tolerance)
+    gaps, angles = one.gaps(q, state.angles, t)
+    miss = np.max(gaps, axis=1, initial=0.0)
+    return Assembled(q, angles, miss, there["pivots"], state.iterations, tolerance)

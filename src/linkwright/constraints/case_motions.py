@@ -1,4 +1,4 @@
-"""Kinematic motions of the cases of a study, in the lanes of the programs of one mechanism.
+"""Kinematic motions of the cases of a study, as a batch of the programs of one mechanism.
 
 A case goes along as long as each of its steps is good at the first try. One that needs more (a shorter step, a leap
 across a dead centre, a corner of a law, a reason why it stops) is done by `Kinematics.motion`, from its start.

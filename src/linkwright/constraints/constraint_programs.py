@@ -6,7 +6,7 @@ are twists [ẋ; ω] and their derivatives, in ground's axes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,15 +27,15 @@ from linkwright.constraints.form_programs import (
     lift_block,
     row,
 )
-from linkwright.constraints.forms import Form
+from linkwright.constraints.forms import Form, law_rates
 from linkwright.constraints.split_elimination import Incidence
 from linkwright.model.description import GROUND, Description
 from linkwright.model.system import System
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
 from linkwright.tape.block import absolute, maximum, where
-from linkwright.tape.build import ProgramBuilder, Ref, record
-from linkwright.tape.program import Copy, Program, Statement, Zero
+from linkwright.tape.build import ProgramBuilder, Ref
+from linkwright.tape.program import Copy, Loop, Zero
 
 #: What the code of a constraint depends on: its form, which of its frames move, and its record's trivial numbers.
 Alike = tuple[Form, tuple[bool, ...], Pattern | None]
@@ -90,21 +90,33 @@ class Layout:
         return np.repeat(first, sizes) + within, np.repeat(bodies, sizes)
 
     def parts(self, values: Floats) -> Floats:
-        """The parts of J (...) as rows of six, one for each of `entries`."""
-        return values[..., : self.jacobian_size].reshape(*values.shape[:-1], -1, 6)
+        """The parts of J (...) as rows of a twist's width, one for each of `entries`."""
+        return values[..., : self.jacobian_size].reshape(*values.shape[:-1], -1, self.width)
 
-    def dense(self, values: Floats) -> Floats:
-        """J (m, 6 nb) of its parts."""
+    def dense(self, values: Floats, units: Floats | float = 1.0) -> Floats:
+        """J (..., m, width · nb) of its parts, for twists in units (nb, width)."""
         e = self.equations
-        j = np.zeros((e.count, e.nb, 6))
-        j[self.entries] = self.parts(values)
-        return j.reshape(e.count, 6 * e.nb)
+        rows, bodies = self.entries
+        j = np.zeros((*values.shape[:-1], e.count, e.nb, self.width))
+        j[..., rows, bodies, :] = self.parts(values)
+        return (j * units).reshape(*j.shape[:-2], e.nb * self.width)
 
     def by_sizes(self, values: Floats) -> Floats:
         """The same for turns that are counted by the arcs that they make at the bodies' sizes."""
-        lengths = np.ones((self.equations.nb, 6))
-        lengths[:, 3:] = self.equations.sizes[:, None]
-        return self.dense(values) / lengths.reshape(-1)
+        return self.dense(values, 1.0 / self.equations.arcs)
+
+    def places(self, constraints: Sequence[int], bodies: Sequence[int]) -> NDArray[np.int64]:
+        """(rows, width · bodies): where the rows of constraints and columns of bodies stand among the parts of J.
+
+        The place behind the last stands for a part that is not there.
+        """
+        blocks = []
+        for k in constraints:
+            size, parts = self.equations.constraints[k].form.size, self.part_at[k]
+            numbers = np.arange(size * self.width).reshape(size, self.width)
+            none = np.full_like(numbers, self.jacobian_size)
+            blocks.append(np.concatenate([parts[b] + numbers if b in parts else none for b in bodies], axis=1))
+        return np.concatenate(blocks) if blocks else np.zeros((0, self.width * len(bodies)), np.int64)
 
 
 def numbers(e: Equations) -> dict[str, Floats]:
@@ -162,24 +174,10 @@ class Recording:
     def evaluate_laws(self) -> None:
         """The value, rate and second rate of every driver's law."""
         names = list(self.e.description.parameters)
-        count = self.parameters.shape[0]
-        still = np.zeros(count)
         for k in self.e.drivers:
-            law = self.e.constraints[k].law
-            assert law is not None
 
-            def value(t: Array, p: Array, law: Any = law) -> Array:
-                known = dict(zip(names, p, strict=False))
-                return np.array([law.evaluate({**known, "TIME": t[0]}) + 0.0 * t[0]])
-
-            once = record(value, 1, count).forward()
-            twice = once.forward()
-
-            def rates(t: Array, p: Array, once: Program = once, twice: Program = twice) -> Array:
-                one, none = np.ones(1), np.zeros(1)
-                f, fd = once(t, p, one, still)
-                fdd = twice(t, p, one, still, one, still, none, still)[3]
-                return np.array([f[0], fd[0], fdd[0]])
+            def rates(t: Array, p: Array, law: Any = self.e.constraints[k].law) -> Array:
+                return np.array(law_rates(law, {**dict(zip(names, p, strict=False)), "TIME": t[0]}))
 
             self.b.call(rates, [self.t, self.parameters], [self.laws.part(3 * k, (3,))])
 
@@ -281,10 +279,14 @@ class Recording:
             inputs = [into, entry(values), entry(self.arms)]
             each(self.b, self.m, lambda a, x, arm: maximum(a, absolute(x) * arm), inputs, [into], "outward")
 
-    def nested(self) -> list[Statement]:
-        """The statements so far, taken away: what follows is another list."""
-        taken, self.b.statements = self.b.statements, []
-        return taken
+    def loop(self, most: int, body: Callable[[], None], carried: Sequence[tuple[Ref, Ref]], done: Ref) -> None:
+        """Repeat the statements that `body` records, at most so often, until `done` is 1; `carried` are what the next
+        time begins with, each with where the time before leaves it."""
+        outside, self.b.statements = self.b.statements, []
+        body()
+        inside, self.b.statements = self.b.statements, outside
+        pairs = tuple((first.operand, following.operand) for first, following in carried)
+        self.b.add(Loop(most, tuple(inside), pairs, done.operand))
 
 
 def moved(q: Array, d: Array) -> Array:

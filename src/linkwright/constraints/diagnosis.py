@@ -13,11 +13,20 @@ import numpy as np
 
 from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
-from linkwright.constraints.constraint_programs import moved as moved_by
-from linkwright.constraints.equations import Constraint, Equations, joint_frames
+from linkwright.constraints.equations import Constraint, Equations, joint_frames, joint_sides
 from linkwright.constraints.forms import between
 from linkwright.constraints.kinematic_programs import Programs
-from linkwright.constraints.newton import EXACT, Assembled, damped, least, misses, split, start_state, wrong_way
+from linkwright.constraints.newton import (
+    EXACT,
+    Assembled,
+    damped,
+    least,
+    misses,
+    moved_states,
+    split,
+    start_state,
+    wrong_way,
+)
 from linkwright.errors import AssemblyError
 from linkwright.model.description import GROUND, Description
 from linkwright.model.quantities import angle_text, drives_angle
@@ -49,9 +58,7 @@ class Relaxation:
     """Closes a mechanism without some of its equations, which are then missed as little as can be."""
 
     def __init__(self, programs: Programs, t: float) -> None:
-        self.programs, self.e, self.at = programs, programs.layout.equations, np.array([t])
-        self.lengths = np.ones((self.e.nb, 6))
-        self.lengths[:, 3:] = self.e.sizes[:, None]
+        self.programs, self.e, self.t = programs, programs.layout.equations, t
 
     def rows(self, constraints: Sequence[Constraint]) -> list[int]:
         """The numbers of some constraints' equations."""
@@ -61,12 +68,25 @@ class Relaxation:
             row for k, c in enumerate(self.e.constraints) if id(c) in chosen for row in range(first[k], first[k + 1])
         ]
 
+    @property
+    def drivers(self) -> list[Constraint]:
+        """The drivers among the constraints."""
+        return [self.e.constraints[k] for k in self.e.drivers]
+
+    def undriven(self, q: Floats, angles: Floats) -> tuple[Floats, Floats]:
+        """J of the drivers, in their order, and a basis of the motions that all other constraints leave free."""
+        driven = self.rows(self.drivers)
+        fixed = [row for row in range(self.e.count) if row not in set(driven)]
+        _, j, _ = self.evaluate(q, angles, fixed, driven)
+        return j[driven], split(j[fixed], np.zeros(len(fixed)))[1]
+
     def without(
         self, state: Assembled | Relaxed, loose: Sequence[Constraint], left_out: Sequence[Constraint] = ()
     ) -> Relaxed:
         """From a state: all equations hold but those of `loose`, which are missed least, and those `left_out`."""
-        soft, out = self.rows(loose), set(self.rows(left_out))
-        hard = [row for row in range(self.e.count) if row not in out and row not in set(soft)]
+        soft = self.rows(loose)
+        not_hard = {*soft, *self.rows(left_out)}
+        hard = [row for row in range(self.e.count) if row not in not_hard]
         best = self._closed(self.evaluate(state.q, state.angles, hard, soft), hard, soft, ROUNDS)
         damping, idle = 0.0, 0
         for _ in range(ROUNDS if soft and self.closes(best[0]) else 0):
@@ -109,18 +129,18 @@ class Relaxation:
         self, q: Floats, angles: Floats, hard: Sequence[int], soft: Sequence[int]
     ) -> tuple[Relaxed, Floats, Floats]:
         """What is left at a state; J and Φ in metres."""
-        _, stored, phi, _, angles = self.programs.evaluate(q, angles, self.at, np.zeros((self.e.nb, 6)))
+        _, stored, phi, _, angles = self.programs.evaluate(q, angles, self.t)
         units = self.e.arms(self.e.size)
         j, phi = self.programs.layout.by_sizes(stored) * units[:, None], phi * units
         residual = float(np.max(np.abs(phi[hard]), initial=0.0))
         return Relaxed(q, angles, residual, float(np.linalg.norm(phi[soft]))), j, phi
 
     def moved(self, q: Floats, step: Floats) -> Floats:
-        delta = step.reshape(-1, 6) / self.lengths
+        delta = step.reshape(-1, 6) / self.e.arcs
         turn = float(np.max(np.abs(delta[:, 3:]), initial=0.0))
         shift = float(np.max(np.abs(delta[:, :3]), initial=0.0)) / self.e.size
         delta = delta * min(1.0, 0.7 / max(turn, 1e-300), 1.0 / max(shift, 1e-300))
-        return np.ascontiguousarray(moved_by(q.T, delta.T).T)
+        return moved_states(q, delta)
 
 
 def does_not_close(programs: Programs, state: Assembled, t: float) -> AssemblyError:
@@ -156,12 +176,12 @@ def _error(t: float, reason: str, gaps: dict[str, float], element: str) -> Assem
 # -- drivers --------------------------------------------------------------------------------------------------------
 def _of_drivers(relaxation: Relaxation, state: Assembled, t: float) -> AssemblyError | None:
     """The error where the mechanism can be assembled without its drivers: which of them ask for what is not there."""
-    e = relaxation.e
-    drivers = [c for c in e.constraints if c.group == "driver"]
+    drivers = relaxation.drivers
     free = relaxation.without(state, (), drivers) if drivers else None
     if free is None or not relaxation.closes(free):
         return None
-    if _rigid(relaxation, free):
+    driven, motions = relaxation.undriven(free.q, free.angles)
+    if not motions.size:  # the state is the only one around it
         return _of_gap(relaxation, state, misses(relaxation.programs, state, t), t, rigid=True)
     gaps = {}
     for c in drivers:
@@ -177,7 +197,8 @@ def _of_drivers(relaxation: Relaxation, state: Assembled, t: float) -> AssemblyE
         value, reached = _prescribed(relaxation, c, gaps[c])
         text = f"{c} asks for {value}, which is out of reach; the nearest is {reached}. Change its law, or the "
         return _error(t, text + "lengths; or was another assembly mode meant?", measured, c.name)
-    if _rank_lost(relaxation, free, guilty):
+    asked = [row for row, c in zip(driven @ motions, drivers, strict=True) if c in guilty]
+    if np.linalg.matrix_rank(asked, tol=1e-6) < len(guilty):
         text = f"the drivers {names} drive the same degree of freedom and contradict each other"
         for c in guilty[-1:] if gaps else ():
             value, reached = _prescribed(relaxation, c, gaps[c])
@@ -198,19 +219,15 @@ def repeated_drivers(
     if e.count * 6 * e.nb > DENSE:
         return ()
     relaxation = Relaxation(programs, t)
-    drivers = [e.constraints[k] for k in e.drivers]
-    rows = relaxation.rows(drivers)
-    fixed = [k for k in range(e.count) if k not in set(rows)]
-    _, j, _ = relaxation.evaluate(q, angles, fixed, rows)
-    _, free = split(j[fixed], np.zeros(len(fixed)))
+    drivers = relaxation.drivers
+    driven, free = relaxation.undriven(q, angles)
     if free.shape[1]:
         aside = free @ np.random.default_rng(0).normal(size=free.shape[1])
         aside *= ASIDE * e.size / max(float(np.abs(aside).max()), 1e-300)
-        start, _, _ = relaxation.evaluate(relaxation.moved(q, aside), angles, fixed, rows)
+        start, _, _ = relaxation.evaluate(relaxation.moved(q, aside), angles, (), ())
         beside = relaxation.without(start, (), drivers)
-        _, j, _ = relaxation.evaluate(beside.q, beside.angles, fixed, rows)
-        _, free = split(j[fixed], np.zeros(len(fixed)))
-    motions = j[rows] @ free / np.maximum(np.linalg.norm(j[rows], axis=1), 1e-300)[:, None]
+        driven, free = relaxation.undriven(beside.q, beside.angles)
+    motions = driven @ free / np.maximum(np.linalg.norm(driven, axis=1), 1e-300)[:, None]
     at = {id(c): k for k, c in enumerate(drivers)}
     named = []
     for c in (e.constraints[k] for k in doubled):
@@ -226,31 +243,13 @@ def repeated_drivers(
 def _prescribed(relaxation: Relaxation, c: Constraint, state: Relaxed) -> tuple[str, str]:
     """What a driver's law says, and what it drives is at a state."""
     e = relaxation.e
-    laws, _, phi, _, _ = relaxation.programs.evaluate(state.q, state.angles, relaxation.at, np.zeros((e.nb, 6)))
+    laws, _, phi, _, _ = relaxation.programs.evaluate(state.q, state.angles, relaxation.t)
     k = e.constraints.index(c)
     value, reached = float(laws[k, 0]), float(laws[k, 0] + phi[e.first[k]])
     driver = next(driver for driver in e.description.drivers if driver.name == c.name)
     if not drives_angle(e.description, driver):
         return f"{value:.6g}", f"{reached:.6g}"
     return angle_text(value), angle_text(reached)
-
-
-def _rigid(relaxation: Relaxation, state: Relaxed) -> bool:
-    """Whether a mechanism has no degree of freedom without its drivers: the state is the only one around it."""
-    drivers = [c for c in relaxation.e.constraints if c.group == "driver"]
-    fixed = [row for row in range(relaxation.e.count) if row not in set(relaxation.rows(drivers))]
-    _, j, _ = relaxation.evaluate(state.q, state.angles, fixed, ())
-    return not split(j[fixed], np.zeros(len(fixed)))[1].size
-
-
-def _rank_lost(relaxation: Relaxation, state: Relaxed, drivers: Sequence[Constraint]) -> bool:
-    """Whether drivers have fewer degrees of freedom between them than there are drivers."""
-    every = [c for c in relaxation.e.constraints if c.group == "driver"]
-    rows = relaxation.rows(drivers)
-    fixed = [row for row in range(relaxation.e.count) if row not in set(relaxation.rows(every))]
-    _, j, _ = relaxation.evaluate(state.q, state.angles, fixed, rows)
-    _, free = split(j[fixed], np.zeros(len(fixed)))
-    return bool(np.linalg.matrix_rank(j[rows] @ free, tol=1e-6) < len(rows)) if free.size else True
 
 
 # -- gaps -----------------------------------------------------------------------------------------------------------
@@ -262,7 +261,7 @@ def _of_gap(
     Drivers are left out, except where the mechanism is `rigid` without them: then the gap is where they move it.
     """
     e = relaxation.e
-    drivers = [c for c in e.constraints if c.group == "driver" and not rigid]
+    drivers = [] if rigid else relaxation.drivers
     apart = _gaps_at(relaxation, start_state(e))
     suspects = sorted((c for c in shares if c.group != "driver"), key=lambda c: -max(shares[c], apart[id(c)]))
     candidates = suspects[:MOST]
@@ -298,7 +297,7 @@ def _gaps_at(relaxation: Relaxation, q: Floats) -> dict[int, float]:
     e = relaxation.e
     angles = np.zeros(max(int(e.first_angle[-1]), 1))
     _, _, phi = relaxation.evaluate(q, angles, (), ())
-    return {id(c): float(np.linalg.norm(phi[e.first[k] : e.first[k + 1]])) for k, c in enumerate(e.constraints)}
+    return {id(c): float(np.linalg.norm(phi[e.rows(k)])) for k, c in enumerate(e.constraints)}
 
 
 def _gap_in_words(e: Equations, c: Constraint, state: Relaxed) -> str:
@@ -353,32 +352,29 @@ def _odd_joints(e: Equations, constraints: Sequence[Constraint]) -> set[int]:
 def _odd_side(d: Description, j: int, size: float) -> tuple[str, str]:
     """Words for the one frame of a joint whose axis, or whose origin along it, is not as its body's other joints."""
     tilted, raised = [], []
-    for side in (0, 1):
-        body = int((d.parent, d.child)[side][j])
-        r, p = (d.ri, d.pi) if side == 0 else (d.rj, d.pj)
-        h, origin = r[j][:, 2], p[j]
-        tilts, heights = [], []
-        for k in range(d.nj):
-            for end, frames in ((d.parent, (d.ri, d.pi)), (d.child, (d.rj, d.pj))):
-                if k != j and int(end[k]) == body and any("axes" in name for name in d.kind_of(k).equation_names):
-                    tilts.append(float(np.linalg.norm(np.cross(h, frames[0][k][:, 2]))))
-                    heights.append(abs(float(h @ (frames[1][k] - origin))) / size)
+    others = [k for k in range(d.nj) if k != j and any("axes" in name for name in d.kind_of(k).equation_names)]
+    for side, (body, r, origin) in enumerate(joint_sides(d, j)):
+        axis, tilts, heights = r[:, 2], [], []
+        for k in others:
+            for other, axes, point in joint_sides(d, k):
+                if other == body:
+                    tilts.append(float(np.linalg.norm(np.cross(axis, axes[:, 2]))))
+                    heights.append(abs(float(axis @ (point - origin))) / size)
         if tilts and min(tilts) > 1e-6:
             tilted.append(_side(d, j, side))
         if heights and max(tilts) < 1e-6 < min(heights):
             raised.append(_side(d, j, side))
-    axis = f" (the axis of {tilted[0]} is not parallel to the other joints of that body)" if len(tilted) == 1 else ""
-    point = f" ({raised[0]} is not in the plane of the other joints of that body)" if len(raised) == 1 else ""
-    return axis, point
+    turned = f" (the axis of {tilted[0]} is not parallel to the other joints of that body)" if len(tilted) == 1 else ""
+    moved = f" ({raised[0]} is not in the plane of the other joints of that body)" if len(raised) == 1 else ""
+    return turned, moved
 
 
 def _side(d: Description, j: int, side: int) -> str:
     """The frame of a joint on one of its bodies, by its name if it has one."""
-    body = int((d.parent, d.child)[side][j])
-    r, p = ((d.ri, d.pi), (d.rj, d.pj))[side]
+    body, r, p = joint_sides(d, j)[side]
     of = f"body {d.body_names[body]!r}" if body != GROUND else d.ground_name
     near = 1e-9
     for k in np.flatnonzero(d.frames.body == body).tolist():
-        if np.abs(d.frames.p[k] - p[j]).max() <= near * d.length_scale and np.abs(d.frames.r[k] - r[j]).max() <= near:
+        if np.abs(d.frames.p[k] - p).max() <= near * d.length_scale and np.abs(d.frames.r[k] - r).max() <= near:
             return f"frame {d.frames.names[k]!r} on {of}"
     return f"its frame on {of}"

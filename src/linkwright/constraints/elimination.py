@@ -18,7 +18,7 @@ import numpy as np
 from linkwright.base.locks import cached_property
 from linkwright.constraints.form_programs import each, entry, row
 from linkwright.constraints.split_elimination import End, Incidence, Item, cut, in_runs, order_in_rounds
-from linkwright.spatial.algebra import Array, Limit, Pivoted, dot, swept
+from linkwright.spatial.algebra import Array, Limit, Pivoted, swept, symmetric_product, unpack_symmetric
 from linkwright.tape.block import Block, where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import Case, Copy, Each, Zero
@@ -358,7 +358,7 @@ def product_block(m: int, n: int, width: int, one: int, other: int, share: int, 
         weight = arrays[-1] * float(share) if share > 1 else arrays[-1]
         a = one * np.eye(width) if one else next(parts)
         if same:
-            return symmetric(a * weight, a)
+            return unpack_symmetric(symmetric_product(a * weight, a.T), m)
         return (a * weight) @ (other * np.eye(width) if other else next(parts)).T
 
     parts = [(m, width)] * (not one) + [(n, width)] * (not other and not same)
@@ -400,13 +400,11 @@ def scale_block(m: int, n: int) -> Block:
 @cache
 def update_block(m: int, n: int, k: int, same: bool) -> Block:
     """−A Sᵀ, which is symmetric for one row's own block."""
-    return trace(lambda a, s: -(symmetric(a, s) if same else a @ s.T), [(m, k), (n, k)])[0]
 
+    def product(a: Array, s: Array) -> Array:
+        return -(unpack_symmetric(symmetric_product(a, s.T), m) if same else a @ s.T)
 
-def symmetric(a: Array, b: Array) -> Array:
-    """A Bᵀ where it is symmetric, of which one half is computed."""
-    rows = range(len(a))
-    return np.array([[dot(a[max(i, j)], b[min(i, j)]) for j in rows] for i in rows])
+    return trace(product, [(m, k), (n, k)])[0]
 
 
 @cache

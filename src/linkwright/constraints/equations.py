@@ -127,6 +127,10 @@ class Equations:
             axes.append(JointAxes(kind, np.array(places), bodies, first[:, :, None] + np.arange(9)))
         return axes
 
+    def rows(self, k: int) -> slice:
+        """The equations of one constraint among all."""
+        return slice(int(self.first[k]), int(self.first[k + 1]))
+
     def equation(self, row: int) -> tuple[Constraint, str]:
         """The constraint that an equation belongs to, and what it is about."""
         k = int(np.searchsorted(self.first, row, side="right")) - 1
@@ -147,6 +151,11 @@ class Equations:
     def sizes(self) -> Floats:
         """A length for each body, by which turns are weighed against shifts."""
         return self.description.body_lengths
+
+    @cached_property
+    def arcs(self) -> Floats:
+        """(nb, 6): what makes lengths of a body's shifts and turns: 1, and the body's size."""
+        return np.repeat(np.stack([np.ones(self.nb), self.sizes], axis=1), 3, axis=1)
 
     @cached_property
     def units(self) -> Floats:
@@ -289,16 +298,26 @@ def by_form(constraints: Sequence[Constraint]) -> dict[tuple[Form, tuple[bool, .
     return groups
 
 
+def joint_sides(d: Description, j: int) -> tuple[tuple[int, Floats, Floats], tuple[int, Floats, Floats]]:
+    """The body, axes and origin of a joint's frame on its parent, and of that on its child, in the bodies' axes."""
+    return (int(d.parent[j]), d.ri[j], d.pi[j]), (int(d.child[j]), d.rj[j], d.pj[j])
+
+
 def joint_frames(d: Description, q: Floats, j: int) -> tuple[forms.Frame, forms.Frame]:
-    """The two frames of a joint, in ground's axes, where the bodies are at the states q (nb, 7)."""
+    """The two frames of a joint, in ground's axes, where the bodies are at the states q (nb, 7) or (n, nb, 7).
+
+    A frame on ground is the same at all states, and stands once.
+    """
 
     def placed(body: int, r: Floats, p: Floats) -> forms.Frame:
         if body == GROUND:
             return r, p
-        turn = euler_parameters_matrix(q[body, 3:])
-        return turn @ r, q[body, :3] + turn @ p
+        turn = euler_parameters_matrix(q[..., body, 3:].T)
+        turn = turn.transpose(*range(2, turn.ndim), 0, 1)
+        return turn @ r, q[..., body, :3] + turn @ p
 
-    return placed(int(d.parent[j]), d.ri[j], d.pi[j]), placed(int(d.child[j]), d.rj[j], d.pj[j])
+    first, second = joint_sides(d, j)
+    return placed(*first), placed(*second)
 
 
 def drawn(d: Description) -> tuple[Floats, Floats]:

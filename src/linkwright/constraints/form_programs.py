@@ -25,7 +25,7 @@ from linkwright.constraints.forms import Form, Frame, near
 from linkwright.model.element_steps import BodyFrame
 from linkwright.model.frames import axis_frame, snapped
 from linkwright.model.tree import Tree
-from linkwright.spatial.algebra import Array, cross, wrench_at
+from linkwright.spatial.algebra import Array, cross, skew, wrench_at
 from linkwright.tape.block import Block
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.program import ITEM, Each, Order, Program
@@ -216,12 +216,6 @@ def _pull_program(form: Form, moving: Moving) -> Program:
     return record(lambda *arrays: _pull(form, moving, *arrays), *inputs, name="pull").forward()
 
 
-def _skew_times(w: Array, r: Array) -> Array:
-    """ω̃ R."""
-    zero = 0.0 * w[0]
-    return np.array([[zero, -w[2], w[1]], [w[2], zero, -w[0]], [-w[1], w[0], zero]]) @ r
-
-
 def _motion(
     form: Form, moving: Moving, states: Sequence[Array], twists: Sequence[Array], in_body: bool = False
 ) -> list[Array]:
@@ -229,7 +223,7 @@ def _motion(
     rates: list[Array] = []
     for k, w in enumerate(twists):
         r = states[2 * k + 1]
-        rates += [w[:3], _skew_times(-w[3:], r.T).T if in_body else _skew_times(w[3:], r)]
+        rates += [w[:3], (skew(-w[3:]) @ r.T).T if in_body else skew(w[3:]) @ r]
     return rates + [np.zeros(shape) for shape in shapes(form, moving)[2 * sum(moving) :]]
 
 

@@ -10,15 +10,16 @@ its first frame is; that one's first frame is ground.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from linkwright.model.expression import Expression
 from linkwright.model.joint_kinds import KINDS, JointKind, Measure
-from linkwright.spatial.algebra import Array, cross, dot
+from linkwright.spatial.algebra import Array, cross, dot, skew
 from linkwright.tape.block import Block, arctan2, equal, where
 from linkwright.tape.build import record, trace
 from linkwright.tape.program import Program
@@ -162,8 +163,8 @@ def angle(first: str, second: str, about_h: bool) -> Form:
 
     def equation(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
         a, b = frames[0][0][:, i], frames[1][0][:, j]
-        out = cross(a, b)
-        sine = dot(out, frames[0][0][:, 2]) if about_h else _length(out)
+        normal = cross(a, b)
+        sine = dot(normal, frames[0][0][:, 2]) if about_h else _length(normal)
         measure = Measure(cosine=dot(a, b), sine=sine)
         if about_h:
             return np.array([_beyond(measure, law)])
@@ -252,6 +253,24 @@ def some(form: Form, rows: tuple[int, ...]) -> Form:
     return replace(form, key=f"{form.key}, {', '.join(names)}", names=names, equations=equations, lengths=lengths)
 
 
+def law_rates(law: Expression, names: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """A law's value, rate and second rate in TIME."""
+    known = [name for name in sorted(law.names()) if name != "TIME"]
+    t, p = names["TIME"], np.array([names[name] for name in known] or [0.0])
+    if "TIME" not in law.names():
+        return law.evaluate(names), 0.0, 0.0
+
+    def value(t: Array, p: Array) -> Array:
+        return np.array([law.evaluate({**dict(zip(known, p, strict=False)), "TIME": t[0]}) + 0.0 * t[0]])
+
+    once = record(value, 1, len(p)).forward()
+    twice = once.forward()
+    at, one, none, still = np.array([t]), np.ones(1), np.zeros(1), np.zeros(len(p))
+    f, rate = once(at, p, one, still)
+    second = twice(at, p, one, still, one, still, none, still)[3]
+    return f[0], rate[0], second[0]
+
+
 Function = Callable[..., Array]
 
 
@@ -318,9 +337,7 @@ def _rate(form: Form) -> Program:
 
 def _moving(r: Array, w: Array) -> tuple[Array, Array]:
     """Ṙ and ṗ."""
-    zero = 0.0 * w[3]
-    skew = np.array([[zero, -w[5], w[4]], [w[5], zero, -w[3]], [-w[4], w[3], zero]])
-    return r @ skew, np.array([dot(row, w[:3]) for row in r])
+    return r @ skew(w[3:]), np.array([dot(row, w[:3]) for row in r])
 
 
 @cache

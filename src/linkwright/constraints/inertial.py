@@ -76,10 +76,10 @@ class Inertial(Recording):
         e, tree = self.e, self.e.tree
         self.b = b = ProgramBuilder(name)
         self.nb, self.m = e.nb, e.count
-        self.given = {label: b.input(label, shape) for label, shape in inputs}
-        self.coordinates = self.given["q"]
-        if "t" in self.given:
-            self.t = self.given["t"].part(0, (1,))
+        self.inputs = {label: b.input(label, shape) for label, shape in inputs}
+        self.coordinates = self.inputs["q"]
+        if "t" in self.inputs:
+            self.t = self.inputs["t"].part(0, (1,))
         self.space, self.width = e.space, e.space.motion
         self.carried = c = Carried(b, tree, e.masses, e.space)
         self.q, self.r = c.x, c.r
@@ -87,19 +87,19 @@ class Inertial(Recording):
         self.numbers = Records(b, "records", [k.record for k in constraints], layout.patterns)
         self.weights = b.data("inverse inertias", e.masses.inverse)
         self.parameters = b.data("parameters", np.array(list(e.description.parameters.values()) or [0.0]))
-        tolerance = self.given.get("tolerance")
+        tolerance = self.inputs.get("tolerance")
         self.tolerance = b.data("tolerance", np.array([RANK_TOLERANCE])) if tolerance is None else tolerance
         self.angles = b.temporary("angles", (max(int(e.first_angle[-1]), 1),))
         self.laws = b.temporary("laws", (max(len(constraints), 1), 3))
         self.jacobian = b.temporary("J", (max(layout.jacobian_size, 1),))
         damping = b.data("damping", np.zeros(1))
         self.solver = Solver(b, layout.plan, self.jacobian, self.weights, damping, self.tolerance, by_size=True)
-        self.solver.compliance = {r.constraint: 1.0 / r.armature for r in e.rotors}
+        self.solver.compliance = e.compliance
         self.twists, self.wrenches, self.motion, self.before = (
             b.temporary(name, (e.nb + 1, self.width)) for name in ("twists", "wrenches", "motion", "before")
         )
-        self.phi, self.rhs, self.rest, self.change, self.multipliers = (
-            b.temporary(name, (max(self.m, 1),)) for name in ("phi", "rhs", "rest", "change", "multipliers")
+        self.phi, self.rhs, self.residual, self.change, self.multipliers = (
+            b.temporary(name, (max(self.m, 1),)) for name in ("phi", "rhs", "residual", "change", "multipliers")
         )
 
     # -- positions --------------------------------------------------------------------------------------------
@@ -109,12 +109,12 @@ class Inertial(Recording):
         if not moving:
             c.outward(self.coordinates, None, None, None, None)
         elif not forced:
-            c.outward(self.coordinates, self.given["v"], self.twists, None, None)
+            c.outward(self.coordinates, self.inputs["v"], self.twists, None, None)
         else:
-            v, tau = self.given["v"], b.temporary("forces", self.given["tau"].shape)
-            b.add(Copy(self.given["tau"].operand, tau.operand))
+            v, tau = self.inputs["v"], b.temporary("forces", self.inputs["tau"].shape)
+            b.add(Copy(self.inputs["tau"].operand, tau.operand))
             b.add(Zero(self.wrenches.operand))
-            clock = self.t if "t" in self.given else None
+            clock = self.t if "t" in self.inputs else None
             elements = Elements(c, clock)
             wanted = list(quantities(*(law for e in d.elements for law in laws_of(e))))
             if wanted:
@@ -125,8 +125,8 @@ class Inertial(Recording):
             c.outward(self.coordinates, v, self.twists, tau, self.wrenches)
             elements.loop_forces(self.twists, self.wrenches)
             elements.body_forces(self.twists, self.wrenches)
-            if "wrenches" in self.given:
-                self._apply(self.given["wrenches"])
+            if "wrenches" in self.inputs:
+                self._apply(self.inputs["wrenches"])
         self._turns()
 
     def _apply(self, wrenches: Ref) -> None:
@@ -173,14 +173,13 @@ class Inertial(Recording):
         assert pattern is not None
         return self.numbers.part(pattern, self.b.column([self.numbers.at[k] for k in members]))
 
-    def constrain(self, *, factors: bool = True) -> None:
+    def constrain(self) -> None:
         """Laws, Φ and J, and the factors of J M⁻¹Jᵀ."""
         if any(c.form.driven for c in self.e.constraints):
             self.b.add(Zero(self.laws.operand))
         self.evaluate_laws()
         self.equations(self.q, self.phi)
-        if factors:
-            self.solver.factor()
+        self.solver.factor()
 
     def count_drivers(self) -> None:
         """Φ of drivers of the tree's own coordinates, through all turns."""
@@ -221,10 +220,10 @@ class Inertial(Recording):
         for _ in range(ROUNDS_WITHOUT_INERTIA if light else ROUNDS):
             if not self.m:
                 break
-            b.add(Copy(self.rhs.operand, self.rest.operand))
-            self.solver.push(self.motion, self.rest, -1.0)
-            self.solver.give_way(self.multipliers, self.rest)
-            self.solver.solve(self.rest, self.change)
+            b.add(Copy(self.rhs.operand, self.residual.operand))
+            self.solver.push(self.motion, self.residual, -1.0)
+            self.solver.give_way(self.multipliers, self.residual)
+            self.solver.solve(self.residual, self.change)
             self.each_equation(lambda x, y: x + y, [self.multipliers, self.change], self.multipliers)
             self.solver.pull(self.change, self.wrenches, clear=False)
             self._move(first=False)
@@ -232,7 +231,7 @@ class Inertial(Recording):
                 b.add(Copy(self.motion.operand, self.before.operand))
                 self._move(first=False)
 
-    def _kept(
+    def _copied(
         self, function: Callable[[Array], Array], source: tuple[Ref, list[int]], to: tuple[Ref, list[int]]
     ) -> None:
         """A function of numbers of the constraints besides the tree, from these places to those."""
@@ -244,26 +243,28 @@ class Inertial(Recording):
     @property
     def _places(self) -> tuple[list[int], list[int]]:
         """The equations of the constraints besides the tree that are solved, here and among all of them."""
-        pairs = [(row, place) for place, row in enumerate(self.e.kept_rows) if row >= 0]
+        pairs = [(row, place) for place, row in enumerate(self.e.loop_rows) if row >= 0]
         return [row for row, _ in pairs], [place for _, place in pairs]
 
     def select(self, source: Ref, output: Ref) -> None:
         """output = the numbers of the constraints besides the tree, 0 for equations across the plane."""
         rows, places = self._places
         self.b.add(Zero(output.operand))
-        self._kept(lambda x: x, (source, rows), (output, places))
+        self._copied(lambda x: x, (source, rows), (output, places))
 
-    def only_kept(self, values: Ref) -> None:
+    def only_loops(self, values: Ref) -> None:
         """rhs = −values for the constraints besides the tree, 0 for the others."""
         self.b.add(Zero(self.rhs.operand))
         rows, _ = self._places
-        self._kept(lambda x: -x, (values, rows), (self.rhs, rows))
+        self._copied(lambda x: -x, (values, rows), (self.rhs, rows))
 
     def across(self, output: Ref) -> None:
         """Φ of the constraints besides the tree that have equations across the plane, which nothing can change."""
-        first = np.cumsum([0, *(c.form.size for c in self.e.kept)]).tolist()
+        first = np.cumsum([0, *(c.form.size for c in self.e.loop_constraints)]).tolist()
         chosen = [
-            (c, at) for c, at in zip(self.e.kept, first, strict=False) if -1 in self.e.kept_rows[at : at + c.form.size]
+            (c, at)
+            for c, at in zip(self.e.loop_constraints, first, strict=False)
+            if -1 in self.e.loop_rows[at : at + c.form.size]
         ]
         b = self.b
         for (form, moving), places in by_form([c for c, _ in chosen]).items():
@@ -285,7 +286,7 @@ Inputs = Sequence[tuple[str, tuple[int, ...]]]
 def forward_dynamics(layout: CentralLayout, inputs: Inputs, *, forces: bool = False) -> Program:
     """q, v, tau [, wrenches] [, t] → the joints' accelerations, or with `forces` the multipliers."""
     w = Inertial(layout, "constraint_forces" if forces else "forward_dynamics", inputs)
-    output = w.b.output("lambda" if forces else "a", (len(w.e.kept_rows),) if forces else w.given["v"].shape)
+    output = w.b.output("lambda" if forces else "a", (len(w.e.loop_rows),) if forces else w.inputs["v"].shape)
     w.place(moving=True, forced=True)
     w.constrain()
     w.bias(w.q, w.twists, w.phi)
@@ -295,7 +296,7 @@ def forward_dynamics(layout: CentralLayout, inputs: Inputs, *, forces: bool = Fa
     if forces:
         w.select(w.multipliers, output)
     else:
-        w.carried.accelerations(w.coordinates, w.given["v"], w.twists, w.motion, output)
+        w.carried.rates(w.coordinates, w.motion, output, v=w.inputs["v"], twists=w.twists)
     return w.b.build(single=True)
 
 
@@ -303,7 +304,7 @@ def position_correction(layout: CentralLayout, inputs: Inputs) -> Program:
     """q [, t] → the least change of q, in the mass metric, that closes the mechanism to first order; and Φ."""
     w = Inertial(layout, "position_correction", inputs)
     dv = w.b.output("dv", (w.e.tree.coordinates.nv,))
-    phi = w.b.output("phi", (len(w.e.kept_rows),))
+    phi = w.b.output("phi", (len(w.e.loop_rows),))
     w.place(moving=False)
     w.constrain()
     w.count_drivers()
@@ -316,7 +317,7 @@ def velocity_projection(layout: CentralLayout, inputs: Inputs) -> Program:
     """q, v [, t] → the least change of v, in the mass metric, that keeps the mechanism closed; and J v + Φ_t."""
     w = Inertial(layout, "velocity_projection", inputs)
     dv = w.b.output("dv", (w.e.tree.coordinates.nv,))
-    rate = w.b.output("rate", (len(w.e.kept_rows),))
+    rate = w.b.output("rate", (len(w.e.loop_rows),))
     w.place(moving=True)
     w.constrain()
     w.b.add(Zero(w.phi.operand))
@@ -327,18 +328,9 @@ def velocity_projection(layout: CentralLayout, inputs: Inputs) -> Program:
     return _least(w, w.phi, dv)
 
 
-def jacobian(layout: CentralLayout, inputs: Inputs) -> Program:
-    """q [, t] → the parts of J, one after another, as the layout's incidences say."""
-    w = Inertial(layout, "jacobian", inputs)
-    w.place(moving=False)
-    w.constrain(factors=False)
-    w.b.make_output(w.jacobian, "J")
-    return w.b.build(single=True)
-
-
 def _least(w: Inertial, missed: Ref, dv: Ref) -> Program:
     """dv = the least motion that takes away what the constraints besides the tree miss."""
-    w.only_kept(missed)
+    w.only_loops(missed)
     w.b.add(Zero(w.wrenches.operand))
     w.solve()
     w.carried.rates(w.coordinates, w.motion, dv)

@@ -175,6 +175,12 @@ class Stepper(Acceptance):
         still = np.zeros((nb, 6))
         self.start = State(t, assembled.q, still, still, assembled.angles)
 
+    @property
+    def counted(self) -> tuple[int, int]:
+        """How often the equations were evaluated, and linear systems solved."""
+        work, rates = self.work, 2 if self.free else 1
+        return work.iterations + (1 + rates) * work.rounds, work.iterations + (3 + rates) * work.rounds
+
     def attempt(self, state: State, t: float) -> Step:
         """Compute the step from a state to a time; the outcome is in `found`."""
         self._q[...], self._v[...], self._a[...] = state.q, state.v, state.a
@@ -190,9 +196,8 @@ class Stepper(Acceptance):
         return step
 
     def found(self, t: float) -> State:
-        out = self._out
-        there = (out["q_there"].copy(), out["v_there"].copy(), out["a_there"].copy())
-        return State(t, *there, out["angles_there"].copy())
+        there = (self._out[name].copy() for name in ("q_there", "v_there", "a_there", "angles_there"))
+        return State(t, *there)
 
     def good(self, step: Step) -> bool:
         """Whether a step may be accepted, if both its ends are on one branch or a leap is meant."""
@@ -207,14 +212,14 @@ class Stepper(Acceptance):
             return False
         if self.short(step) or state is self.start:
             return True
-        out = self._out
-        ends = ((state.q, out["q_there"]), (state.angles, out["angles_there"]), (state.t, float(self._t[0])))
+        here, angles = self._out["q_there"], self._out["angles_there"]
+        ends = ((state.q, here), (state.angles, angles), (state.t, float(self._t[0])))
         return bool(self.branch.same(*(np.stack(pair) for pair in ends))[0])
 
     def holds(self, state: State) -> bool:
         """Whether the constraints hold at an interpolated state."""
-        e, still = self.programs.layout.equations, np.zeros_like(state.v)
-        phi = self.programs.evaluate(state.q, state.angles, np.array([state.t]), still)[2]
+        e = self.programs.layout.equations
+        phi = self.programs.evaluate(state.q, state.angles, state.t).phi
         residual = float(np.max(np.abs(phi) * e.arms(e.size), initial=0.0))
         return bool(residual <= max(INTERPOLATED * e.size, self.tolerance))
 
@@ -226,7 +231,7 @@ class Stepper(Acceptance):
         e = self.programs.layout.equations
         if e.count * 6 * e.nb > DENSE:
             return True
-        stored = self.programs.evaluate(state.q, state.angles, np.array([state.t]), np.zeros_like(state.v))[1]
+        stored = self.programs.evaluate(state.q, state.angles, state.t).jacobian
         sizes = np.linalg.svd(self.programs.layout.by_sizes(stored), compute_uv=False)
         return bool(sizes[e.count - self.lost - 1] < 1e-3 * sizes[0])
 
@@ -242,7 +247,7 @@ class Follower:
 
     def __init__(self, stepper: Stepper, state: State) -> None:
         self.stepper, self.state, self.interval = stepper, state, stepper.interval
-        self.before = state  # the state at the beginning of the last step
+        self.before = state  # the state where the last step started
         self._length = self.interval
         self._corner = -np.inf  # when the last corner of a law was passed
 
@@ -351,7 +356,7 @@ class Follower:
         far_from_singular = step.pivot >= 1e-3 * s.largest_pivot and step.lost == s.lost
         if s.closes(step) and s.consistent(step) and far_from_singular and step.jump < 1e-4:
             self.before, self.state = self.state, s.found(there)
-            if there - self._corner > 4.0 * shortest:  # else it is the same one, told apart by rounding
+            if there - self._corner > 4.0 * shortest:  # else it is the same one, but for rounding
                 s.work.notes.append(f"the velocity jumps at t = {there:.6g}: a driver's law has a corner there")
             self._corner = there
             return True

@@ -27,40 +27,34 @@ from linkwright.kernels.kernel import Kernel, kernel
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import absolute, maximum, minimum, where
 from linkwright.tape.build import Ref
-from linkwright.tape.program import Copy, Loop, Program, Zero
-
-#: What a step tells of itself, in the order of its output `summary`.
-SUMMARY = (
-    "iterations",  # of Newton's method
-    "rounds",  # of integrating the undriven motion
-    "residual",  # the largest |Φ|, as a length: angles by the arcs they make at the mechanism's size
-    "rate_residual",  # the largest |J v + Φ_t|, as a speed
-    "jump",  # from the predicted state to the one found, as a part of the bodies' sizes
-    "travelled",  # from the state before to the predicted one
-    "mismatch",  # of the velocities with the accelerations over the step
-    "speed",  # the larger one of both ends
-    "pivot",  # the smallest that counts
-    "lost",  # how many equations repeat others
-    "turned",  # the largest angle that a body's angular velocity at either end makes of the step (rad)
-    "drift",  # from where velocities and accelerations of both ends lead to where the step ends
-)
+from linkwright.tape.program import Copy, Program, Zero
 
 
 class Step(NamedTuple):
-    """What `SUMMARY` names, of one step."""
+    """What a step reports of itself, in the order of its output `summary`."""
 
-    iterations: float
-    rounds: float
-    residual: float
-    rate_residual: float
-    jump: float
-    travelled: float
-    mismatch: float
-    speed: float
-    pivot: float
-    lost: float
-    turned: float
-    drift: float
+    iterations: float  # of Newton's method
+    rounds: float  # of integrating the undriven motion
+    residual: float  # the largest |Φ|, as a length: angles by the arcs they make at the mechanism's size
+    rate_residual: float  # the largest |J v + Φ_t|, as a speed
+    jump: float  # from the predicted state to the one reached, as a part of the bodies' sizes
+    travelled: float  # from the state before to the predicted one
+    mismatch: float  # of the velocities with the accelerations over the step
+    speed: float  # the larger one of both ends
+    pivot: float  # the smallest that counts
+    lost: float  # how many equations repeat others
+    turned: float  # the largest angle that a body's angular velocity at either end makes of the step (rad)
+    drift: float  # from where velocities and accelerations of both ends lead to where the step ends
+
+
+class Evaluation(NamedTuple):
+    """The constraint equations at a state, or at many, with the cases first."""
+
+    laws: Floats  # (..., constraints, 3): each driver's law, its rate and second rate
+    jacobian: Floats  # the parts of J, as the layout has them
+    phi: Floats  # Φ (..., m)
+    bias: Floats  # J̇ v (..., m)
+    angles: Floats  # the counted angles
 
 
 def evaluation(layout: Layout) -> Program:
@@ -89,9 +83,7 @@ def correction(layout: Layout) -> Program:
     delta = w.b.output("delta", (w.nb, 6))
     algebra = _Algebra(w, damping)
     w.evaluate_laws()
-    w.axes(w.q)
-    w.equations(w.q, phi)
-    algebra.solver.factor()
+    algebra.factor(w.q, phi)
     algebra.newton(phi, delta)
     w.each_body(moved, [w.q, delta], [changed])
     w.b.make_output(algebra.solver.pivots, "pivots")
@@ -104,9 +96,7 @@ def allowance(layout: Layout) -> Program:
     motion, allowed = w.b.input("motion", (w.nb, 6)), w.b.output("allowed", (w.nb, 6))
     x = _Algebra(w, w.b.data("damping", np.zeros(1)))
     w.evaluate_laws()
-    w.axes(w.q)
-    w.equations(w.q, x.rest)
-    x.solver.factor()
+    x.factor(w.q, x.residual)
     x.forbidden(motion)
     parts = [motion, x.pulled, w.weights]
     w.each_body(lambda d, z, weight: d - z * weight, parts, [allowed])
@@ -114,7 +104,7 @@ def allowance(layout: Layout) -> Program:
 
 
 def step(layout: Layout, free: bool) -> Program:
-    """q, angles, t, v, a, h: the state at t − h → the state at t, and how it was found (`SUMMARY`).
+    """q, angles, t, v, a, h: the state at t − h → the state at t, and how it was reached (`Step`).
 
     With `free`, the motion has undriven degrees of freedom. The motion of least norm is taken, whose velocity is
     −J⁺Φ_t, and its position is the integral of that velocity by Hermite's formula of fourth order.
@@ -128,10 +118,16 @@ class _Algebra:
     def __init__(self, w: Recording, damping: Ref) -> None:
         self.w, b, m, nb = w, w.b, w.m, w.nb
         self.solver = Solver(b, w.layout.plan, w.jacobian, w.weights, damping, w.tolerance)
-        self.rhs, self.rest = b.temporary("rhs", (m,)), b.temporary("rest", (m,))
+        self.rhs, self.residual = b.temporary("rhs", (m,)), b.temporary("residual", (m,))
         self.change = b.temporary("change", (m,))
         self.pulled = b.temporary("pulled", (nb, 6))
         self.lam = b.temporary("lambda", (m,))
+
+    def factor(self, q: Ref, phi: Ref) -> None:
+        """Φ and J at q, and the factors of J W⁻¹Jᵀ."""
+        self.w.axes(q)
+        self.w.equations(q, phi)
+        self.solver.factor()
 
     def weigh(self, output: Ref) -> None:
         """output = W⁻¹ pulled."""
@@ -152,18 +148,18 @@ class _Algebra:
         self.solver.pull(self.lam, self.pulled)
         self.weigh(delta)
 
-    def least(self, multipliers: Ref, result: Ref) -> None:
-        """multipliers = S⁺ rhs and result = W⁻¹Jᵀ multipliers, once refined; `rest` is what the first try left."""
+    def least(self, multipliers: Ref, motion: Ref) -> None:
+        """multipliers = S⁺ rhs and motion = W⁻¹Jᵀ multipliers, once refined; `residual` is what the first try left."""
         w = self.w
         self.solver.solve(self.rhs, multipliers)
         self.solver.pull(multipliers, self.pulled)
-        self.weigh(result)
-        w.b.add(Copy(self.rhs.operand, self.rest.operand))
-        self.solver.push(result, self.rest, -1.0)
-        self.solver.solve(self.rest, self.change)
+        self.weigh(motion)
+        w.b.add(Copy(self.rhs.operand, self.residual.operand))
+        self.solver.push(motion, self.residual, -1.0)
+        self.solver.solve(self.residual, self.change)
         self.w.each_equation(lambda x, y: x + y, [multipliers, self.change], multipliers)
         self.solver.pull(multipliers, self.pulled)
-        self.weigh(result)
+        self.weigh(motion)
 
 
 class _Step:
@@ -176,7 +172,7 @@ class _Step:
         self.v0, self.a0, self.h = b.input("v", (nb, 6)), b.input("a", (nb, 6)), b.input("h", (1,))
         self.q, self.v = b.output("q_there", (nb, 7)), b.output("v_there", (nb, 6))
         self.a, self.angles = b.output("a_there", (nb, 6)), b.output("angles_there", w.angles.shape)
-        self.summary = b.output("summary", (len(SUMMARY),))
+        self.summary = b.output("summary", (len(Step._fields),))
         self.algebra = _Algebra(w, b.data("damping", np.zeros(1)))
         self.predicted, self.aim = b.temporary("predicted", (nb, 7)), b.temporary("aim", (nb, 7))
         self.next, self.next_aim = b.temporary("next", (nb, 7)), b.temporary("next_aim", (nb, 7))
@@ -197,11 +193,11 @@ class _Step:
         else:
             self._integrate()
         w.count_turns(self.q, self.angles)
-        self._tell()
+        self._report()
         return b.build()
 
     def _figure(self, name: str) -> Ref:
-        return self.summary.part(SUMMARY.index(name), (1,))
+        return self.summary.part(Step._fields.index(name), (1,))
 
     def _predict(self) -> None:
         def ahead(q: Array, v: Array, a: Array, h: Array) -> Array:
@@ -212,12 +208,14 @@ class _Step:
 
     def _find(self, guess: Ref) -> None:
         """Position by Newton's method from a guess; then velocity and acceleration."""
+        self.w.b.add(Copy(guess.operand, self.q.operand))
+        self.w.loop(ITERATIONS, self._newton, [(self.q, self.next)], self.done)
+        self._rates()
+
+    def _newton(self) -> None:
+        """One iteration from q to next, and whether it was the last."""
         w, b = self.w, self.w.b
-        b.add(Copy(guess.operand, self.q.operand))
-        outside = w.nested()
-        w.axes(self.q)
-        w.equations(self.q, self.phi)
-        self.algebra.solver.factor()
+        self.algebra.factor(self.q, self.phi)
         self.algebra.newton(self.phi, self.delta)
         w.each_body(moved, [self.q, self.delta], [self.next])
         self._largest_part(self.delta, self.size)
@@ -228,22 +226,15 @@ class _Step:
 
         b.call(ended, [self.size, self.missed, w.newton_tolerances], [self.done])
         b.call(lambda n: n + 1.0, [self._figure("iterations")], [self._figure("iterations")])
-        body = w.nested()
-        b.statements = outside
-        carried = ((self.q.operand, self.next.operand),)
-        b.add(Loop(ITERATIONS, tuple(body), carried, self.done.operand))
-        self._rates()
 
     def _rates(self) -> None:
         """v = −J⁺Φ_t and its derivative at the position found."""
         w, b, x = self.w, self.w.b, self.algebra
-        w.axes(self.q)
-        w.equations(self.q, self.phi)
-        x.solver.factor()
+        x.factor(self.q, self.phi)
         b.add(Zero(x.rhs.operand))
         w.law_rates(1, x.rhs)
         x.least(self.lambda_v, self.v)
-        w.largest(x.rest, self._figure("rate_residual"))
+        w.largest(x.residual, self._figure("rate_residual"))
         w.bias(self.q, self.v, self.bias)
         w.each_equation(lambda y: -y, [self.bias], x.rhs)
         w.law_rates(2, x.rhs)
@@ -259,11 +250,15 @@ class _Step:
 
     def _integrate(self) -> None:
         """Rounds of `_find`, until the free part of the motion is the integral of its velocity."""
-        w, b = self.w, self.w.b
-        b.add(Copy(self.predicted.operand, self.aim.operand))
-        outside = w.nested()
-        self._find(self.aim)
+        self.w.b.add(Copy(self.predicted.operand, self.aim.operand))
+        # After a loop only what it carries is defined: the outputs carry themselves.
+        outputs = [(ref, ref) for ref in (self.q, self.v, self.a, self.phi, self.w.r)]
+        self.w.loop(ROUNDS, self._round, [(self.aim, self.next_aim), *outputs], self.done)
 
+    def _round(self) -> None:
+        """One round from an aim to the next, and whether it was the last."""
+        w, b = self.w, self.w.b
+        self._find(self.aim)
         self._miss()
         x = self.algebra
         x.forbidden(self.delta)
@@ -273,12 +268,6 @@ class _Step:
         self._largest_part(self.delta, self.size)
         b.call(lambda s: np.array([where(s[0] < INTEGRATED, 1.0, 0.0)]), [self.size], [self.done])
         b.call(lambda n: n + 1.0, [self._figure("rounds")], [self._figure("rounds")])
-        body = w.nested()
-        b.statements = outside
-        carried = [(self.aim.operand, self.next_aim.operand)]
-        # After a loop only what it carries is defined: the outputs carry themselves.
-        carried += [(ref.operand, ref.operand) for ref in (self.q, self.v, self.a, self.phi, w.r)]
-        b.add(Loop(ROUNDS, tuple(body), tuple(carried), self.done.operand))
 
     def _miss(self) -> None:
         """delta = from the state found to where Hermite's formula of both ends' rates leads."""
@@ -304,8 +293,8 @@ class _Step:
 
         each(w.b, w.nb, larger, [into, row(shifts), entry(w.lengths)], [into], "outward")
 
-    def _tell(self) -> None:
-        """The rest of the summary."""
+    def _report(self) -> None:
+        """The summary but for the iterations and rounds, which are counted."""
         w, b = self.w, self.w.b
         w.largest(self.phi, self._figure("residual"))
         w.each_body(shift_between, [self.predicted, self.q], [self.delta])
@@ -382,19 +371,21 @@ class Programs:
         """The program of `correct`."""
         return self.kernel("correction", correction)
 
-    def evaluate(self, q: Floats, angles: Floats, t: Floats, v: Floats) -> tuple[Floats, ...]:
-        """The laws with their rates, the parts of J, Φ, J̇ v, and the angles counted at q."""
-        named = self._named(self.evaluation, q=q, angles=angles, t=t, v=v)
-        return named["laws"], named["jacobian"], named["phi"], named["bias"], named["angles_there"]
+    def evaluate(self, q: Floats, angles: Floats, t: float | Floats, v: Floats | None = None) -> Evaluation:
+        """The equations at states (..., nb, 7) with twists v, at rest if there are none."""
+        twists = np.zeros((*q.shape[:-1], 6)) if v is None else v
+        named = self._named(self.evaluation, q=q, angles=angles, t=_times(t, q), v=twists)
+        return Evaluation(*(named[name] for name in ("laws", "jacobian", "phi", "bias", "angles_there")))
 
-    def correct(self, q: Floats, angles: Floats, t: Floats, damping: Floats) -> tuple[Floats, ...]:
-        """Φ, the least change of q, q so changed, the pivots."""
-        named = self._named(self.correction, q=q, angles=angles, t=t, damping=damping)
+    def correct(self, q: Floats, angles: Floats, t: float | Floats) -> tuple[Floats, ...]:
+        """Φ, the least change of q, q so changed, the pivots; without damping."""
+        named = self._named(self.correction, q=q, angles=angles, t=_times(t, q), damping=np.zeros(1))
         return named["phi"], named["delta"], named["changed"], named["pivots"]
 
-    def allowed(self, q: Floats, angles: Floats, t: Floats, motion: Floats) -> Floats:
+    def allowed(self, q: Floats, angles: Floats, t: float, motion: Floats) -> Floats:
         """The part of a motion (nb, 6) that the constraints allow."""
-        return self._named(self.kernel("allowance", allowance), q=q, angles=angles, t=t, motion=motion)["allowed"]
+        allowance_kernel = self.kernel("allowance", allowance)
+        return self._named(allowance_kernel, q=q, angles=angles, t=_times(t, q), motion=motion)["allowed"]
 
     def step(self, free: bool) -> Kernel:
         """The program of a step in time; for one with undriven degrees of freedom, of the least-norm motion."""
@@ -405,8 +396,13 @@ class Programs:
         return named(program, {**self.numbers, **inputs})
 
 
+def _times(t: float | Floats, q: Floats) -> Floats:
+    """(..., 1): the times of states (..., nb, 7)."""
+    return np.reshape(np.asarray(t, dtype=np.float64), (*q.shape[:-2], 1))
+
+
 def named(program: Kernel, inputs: Mapping[str, Floats]) -> dict[str, Floats]:
     """The outputs of a program by their names, from inputs by theirs."""
     outputs = program(*(inputs[b.name] for b in program.inputs))
-    results = outputs if isinstance(outputs, tuple) else (outputs,)
-    return dict(zip((b.name for b in program.outputs), results, strict=True))
+    arrays = outputs if isinstance(outputs, tuple) else (outputs,)
+    return dict(zip((b.name for b in program.outputs), arrays, strict=True))

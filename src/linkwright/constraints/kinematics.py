@@ -19,7 +19,7 @@ from linkwright.constraints.constraint_programs import Layout, newton
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.equations import Equations
 from linkwright.constraints.kinematic_motion import Acceptance, Follower, State, Stepper
-from linkwright.constraints.kinematic_programs import SUMMARY, Programs, Step
+from linkwright.constraints.kinematic_programs import Programs, Step
 from linkwright.constraints.newton import Assembled, Batch, start_state
 from linkwright.constraints.pivoting import PivotingStepper
 from linkwright.constraints.rank import Branch, FreedomReport
@@ -48,7 +48,7 @@ class March:
         if self.most < 2:
             return
         self._angles = np.empty((count, max(int(e.first_angle[-1]), 1)))
-        self._summary = np.empty((count - 1, len(SUMMARY)))
+        self._summary = np.empty((count - 1, len(Step._fields)))
         program = programs.step(stepper.free)
         before = {"q": q[:-1], "v": v[:-1], "a": a[:-1], "angles": self._angles[:-1]}
         before.update(t=times[1:, None].copy(), h=np.diff(times)[:, None], **programs.numbers)
@@ -236,41 +236,19 @@ class Kinematics:
         if start.lost or free:
             state = (start.q, start.angles, float(times[0]), start.pivots)
             notes = find_freedom(self.programs, *state, quick=True).sentences()
+        stepper: Stepper
+        record, march = _Record(times, self.equations.nb), None
         if freedom == "pivoting" and free:
-            motion = self._by_pivoting(times, start, lu_tolerance, progress)
+            stepper = PivotingStepper(self.programs, start, float(times[0]), lu_tolerance)
         else:
-            motion = self._by_least_norm(times, start, free, progress)
+            stepper = Stepper(self.programs, start, free, float(times[0]))
+            march = March(stepper, times, record.q, record.v, record.a)
+        motion = record.motion(self._follow(stepper, record, start, march, progress), stepper)
         motion.notes, motion.miss = (*notes, *motion.notes), float(start.miss)
         if lawless is not None and motion.stop is None:
             motion.stop = lawless[1]
         tilted = tilted_axes(self.equations, motion.times, motion.q)
         return motion if tilted is None else _shortened(motion, *tilted)
-
-    def _by_least_norm(
-        self, times: Floats, start: Assembled, free: bool, progress: Callable[[int], None] | None
-    ) -> Motion:
-        stepper = Stepper(self.programs, start, free, float(times[0]))
-        record = _Record(times, self.equations.nb)
-        march = March(stepper, times, record.q, record.v, record.a)
-        stop = self._follow(stepper, record, start, march, progress)
-        work, rates = stepper.work, 2 if free else 1
-        return record.motion(
-            stop,
-            tuple(work.notes),
-            work.iterations,
-            work.iterations + (1 + rates) * work.rounds,
-            work.iterations + (3 + rates) * work.rounds,
-            work.steps,
-        )
-
-    def _by_pivoting(
-        self, times: Floats, start: Assembled, lu_tolerance: float, progress: Callable[[int], None] | None
-    ) -> Motion:
-        stepper = PivotingStepper(self.programs, start, float(times[0]), lu_tolerance)
-        record = _Record(times, self.equations.nb)
-        stop = self._follow(stepper, record, start, None, progress)
-        work = stepper.work
-        return record.motion(stop, tuple(work.notes), work.iterations, stepper.evaluations, stepper.solves, work.steps)
 
     def _follow(
         self,
@@ -311,7 +289,7 @@ class Kinematics:
                 stop = explain(stepper, last, ahead, stepper.attempt(last, ahead))
                 if record.n == 1:
                     stop = singular_start(stepper, start) or stop
-                if stop.reason == "jump":  # what looked like a corner was its beginning
+                if stop.reason == "jump":  # what looked like a corner was the jump's first part
                     work.notes = [note for note in work.notes if "velocity jumps" not in note]
                 return stop
             record.add(reached, work.iterations - before)
@@ -384,7 +362,7 @@ class _Record:
         self.iterations[self.n : self.n + len(iterations)] = iterations
         self.n += len(iterations)
 
-    def motion(self, stop: Stop | None, notes: tuple[str, ...], *work: int) -> Motion:
-        n = self.n
+    def motion(self, stop: Stop | None, stepper: Stepper) -> Motion:
+        n, work = self.n, stepper.work
         arrays = (self.times[:n], self.q[:n], self.v[:n], self.a[:n], self.iterations[:n])
-        return Motion(*arrays, stop, notes, *work)
+        return Motion(*arrays, stop, tuple(work.notes), work.iterations, *stepper.counted, work.steps)

@@ -6,7 +6,7 @@ In such a frame, with a twist [ẋ; ω] whose ω is in the body's own axes, an i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -72,14 +72,6 @@ def clean(x: Floats, *parts: Floats) -> Floats:
     return np.where(np.abs(x) <= 1e-14 * scale, 0.0, x) + 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Rotor:
-    """What an armature is here: a constraint that gives way by 1/armature of its force."""
-
-    constraint: int
-    armature: float
-
-
 class CentralEquations(Equations):
     """All constraints of a mechanism, its tree's joints and armatures included, in the bodies' central frames.
 
@@ -103,21 +95,17 @@ class CentralEquations(Equations):
         chosen = [k for k, some in enumerate(rows) if some]
         number = {k: n for n, k in enumerate(chosen)}
         self.constraints = tuple(replace(central[k], form=forms.some(central[k].form, rows[k])) for k in chosen)
-        self.rotors = tuple(Rotor(number[len(original) + k], armature) for k, (_, armature) in enumerate(rotors))
+        #: The constraints that armatures are here, each of which gives way by this part, 1/armature, of its force.
+        self.compliance = {number[len(original) + k]: 1.0 / armature for k, (_, armature) in enumerate(rotors)}
         at = {id(c): k for k, c in enumerate(original)}
         #: The constraints besides the tree's, in the order of their multipliers, with all their equations; and for each
         #: of these its number here, or −1.
-        self.kept = [central[at[c]] for c in order]
-        self.kept_rows = [
+        self.loop_constraints = [central[at[c]] for c in order]
+        self.loop_rows = [
             int(self.first[number[at[c]]]) + rows[at[c]].index(row) if row in rows[at[c]] else -1
             for c in order
             for row in range(central[at[c]].form.size)
         ]
-
-    def kept_arms(self) -> Floats:
-        """What makes lengths of the equations of `kept`: 1, and for angles and sines the mechanism's size."""
-        lengths = np.array([flag for c in self.kept for flag in c.form.lengths], dtype=bool)
-        return np.where(lengths, 1.0, self.size)
 
     def _effective(self, constraints: Sequence[Constraint]) -> list[tuple[int, ...]] | None:
         """For every constraint, which of its equations a motion in the plane can change; None if it must not be asked.

@@ -21,6 +21,7 @@ from linkwright.base.arrays import Floats
 from linkwright.constraints.forms import SCREW_BY_SHIFT, Form, at_many, joint
 from linkwright.constraints.newton import GAPS, MISFIT
 from linkwright.model.description import Description
+from linkwright.spatial.algebra import skew
 from linkwright.spatial.rotation import exponential, quaternion_matrix
 
 #: Walks away from the first position, there and back: the length of a step (rad, or parts of the mechanism's size), the
@@ -64,7 +65,8 @@ class Poses:
     def adjoint(self) -> Floats:
         """(..., 6, 6): takes twists in this frame to those of its parent frame; linear first."""
         zero = np.zeros_like(self.r)
-        return np.block([[self.r, _skew(self.p) @ self.r], [zero, self.r]])
+        across = np.moveaxis(skew(np.moveaxis(self.p, -1, 0)), (0, 1), (-2, -1))
+        return np.block([[self.r, across @ self.r], [zero, self.r]])
 
     def moved(self, twist: Floats) -> Poses:
         """Moved by twists (..., 6) in their own axes."""
@@ -274,9 +276,3 @@ def _singular(geometry: Geometry, x: Position, rounds: int = 10) -> Position | N
 
 def _form(kind: str) -> Form:
     return SCREW_BY_SHIFT if kind == "screw" else joint(kind)
-
-
-def _skew(p: Floats) -> Floats:
-    zero = np.zeros_like(p[..., 0])
-    rows = [[zero, -p[..., 2], p[..., 1]], [p[..., 2], zero, -p[..., 0]], [-p[..., 1], p[..., 0], zero]]
-    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))

@@ -127,8 +127,8 @@ def start_state(equations: Equations) -> Floats:
 
 
 def moved_states(q: Floats, d: Floats) -> Floats:
-    """States (n, nb, 7) after small shifts and turns (n, nb, 6)."""
-    return np.ascontiguousarray(moved(q.transpose(2, 0, 1), d.transpose(2, 0, 1)).transpose(1, 2, 0))
+    """States (..., nb, 7) after small shifts and turns (..., nb, 6)."""
+    return np.ascontiguousarray(np.moveaxis(moved(np.moveaxis(q, -1, 0), np.moveaxis(d, -1, 0)), 0, -1))
 
 
 def rank_tolerance(part: Floats) -> Floats:
@@ -224,9 +224,8 @@ def _accumulated_angles(batch: Batch, q: Floats, t: float) -> Floats:
 def misses(programs: Programs, state: Assembled, t: float) -> dict[Constraint, float]:
     """By how much each element misses, in metres, the worst first."""
     e, one = programs.layout.equations, Batch.of_one(programs)
-    here = one.evaluate(state.q[None], state.angles[None], t)
-    sizes = np.abs(here["phi"] / one.row_norms(here["jacobian"]))[0]
-    worst = {c: float(np.max(sizes[e.first[k] : e.first[k + 1]])) for k, c in enumerate(e.constraints)}
+    sizes = one.gaps(state.q[None], state.angles[None], t)[0][0]
+    worst = {c: float(np.max(sizes[e.rows(k)])) for k, c in enumerate(e.constraints)}
     return dict(sorted(worst.items(), key=lambda item: -item[1]))
 
 
@@ -333,6 +332,11 @@ class Batch:
         parts[:, :, 3:] /= self.sizes[:, bodies, None]
         squares = row_sums(rows, np.sum(parts**2, axis=2), self.equations.count)
         return np.where(squares > 0.0, np.sqrt(squares), 1.0 / self.equations.arms(self.size))
+
+    def gaps(self, q: Floats, angles: Floats, t: float) -> tuple[Floats, Floats]:
+        """(n, count): by how much each equation is not met (m), and the counted angles there."""
+        here = self.evaluate(q, angles, t)
+        return np.abs(here["phi"] / self.row_norms(here["jacobian"])), here["angles_there"]
 
     def wrong_way(self, q: Floats) -> Flags:
         """(n,): whether a joint's equations hold with an axis turned round."""

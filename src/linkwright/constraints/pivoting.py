@@ -49,11 +49,15 @@ class PivotingStepper(Stepper):
             )
         super().__init__(programs, assembled, True, t)
         self._lu_tolerance = lu_tolerance
-        self.solves = self.evaluations = 0
+        self._solves = self._evaluations = 0
         self._lengths = np.ones((self.e.nb, 7))
         self._lengths[:, :3] = self.sizes[:, None]
         # Angles, sines and the lengths of Euler parameters count as they are.
         self._units = np.concatenate([self.e.size / self.e.arms(self.e.size), np.ones(self.e.nb)])
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        return self._evaluations, self._solves
 
     def attempt(self, state: State, t: float) -> Step:
         """Compute the step from a state to a time; the outcome is in `found`."""
@@ -71,7 +75,7 @@ class PivotingStepper(Stepper):
             return Step(*[np.nan] * len(Step._fields))
         phi, _, _, _, angles = self._equations(q, state.angles, t, np.zeros((nb, 6)))
         after = self._rates(q, state.angles, t, columns)
-        pivots = self.programs.correct(q, angles, self._t, np.zeros(1))[3]
+        pivots = self.programs.correct(q, angles, t)[3]
         counted = pivots > self.programs.tolerance
         for name, value in (("q", q), ("v", after.v), ("a", after.a), ("angles", angles)):
             self._out[f"{name}_there"][...] = value
@@ -103,8 +107,8 @@ class PivotingStepper(Stepper):
         """
         lengths = np.linalg.norm(q[:, 3:], axis=1)
         at = np.concatenate([q[:, :3], q[:, 3:] / lengths[:, None]], axis=1)
-        laws, jacobian, phi, bias, turned = self.programs.evaluate(at, angles, np.array([t]), v)
-        self.evaluations += 1
+        laws, jacobian, phi, bias, turned = self.programs.evaluate(at, angles, t, v)
+        self._evaluations += 1
         e, nb = self.e, self.e.nb
         twist = self.programs.layout.dense(jacobian)
         whole = np.zeros((e.count + nb, 7 * nb))
@@ -142,7 +146,7 @@ class PivotingStepper(Stepper):
 
     def _solved(self, matrix: Floats, rhs: Floats, columns: Ints) -> Floats:
         """The unknowns of the chosen columns; the others are 0. No numbers if what is given is not finite."""
-        self.solves += 1
+        self._solves += 1
         if not (np.isfinite(matrix).all() and np.isfinite(rhs).all()):  # LAPACK may not come back from these
             return np.full(matrix.shape[1], np.nan)
         x = np.zeros(matrix.shape[1])

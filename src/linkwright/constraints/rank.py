@@ -6,9 +6,9 @@ are larger loops, or bodies with freedom. J is block triangular in this order.
 
 Where J has as many independent rows as columns, det J keeps its sign along a branch and changes it where two branches
 cross. With redundant equations det(J₀ᵀJ₁) tells the same of two states near each other (by Cauchy and Binet it is the
-sum of the products of all such determinants), with freedom left det(J₀W⁻¹J₁ᵀ). A step that looks smooth but has the
-wrong sign went from one branch to another. Each stage of a mechanism is compared by itself: equal loops that meet
-their crossings at the same time would otherwise hide each other.
+sum of the products of all such determinants), with undriven degrees of freedom det(J₀W⁻¹J₁ᵀ). A step that looks smooth
+but has the wrong sign went from one branch to another. Each stage of a mechanism is compared by itself: equal loops
+that meet their crossings at the same time would otherwise hide each other.
 """
 
 from __future__ import annotations
@@ -81,10 +81,9 @@ def freedom(
     """
     layout = programs.layout
     e = layout.equations
-    _, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
+    jacobian = programs.evaluate(q, angles, t).jacobian
     if e.count * 6 * e.nb <= DENSE:
-        j = layout.dense(jacobian)
-        j = j * e.units.reshape(-1)
+        j = layout.dense(jacobian, e.units)
         basis, dependent = independent_rows(j, max(DEPENDENT, np.sqrt(10.0 * programs.tolerance)))
         rank = len(basis)
         free = np.eye(6 * e.nb) - basis.T @ basis
@@ -136,7 +135,7 @@ def _random_freedom(programs: Programs, q: Floats, angles: Floats, t: float) -> 
     for _ in range(3):
         motion = rng.normal(size=(e.nb, 6)) / lengths
         for _ in range(2):  # the second time takes away what rounding left
-            motion = programs.allowed(q, angles, np.array([t]), motion)
+            motion = programs.allowed(q, angles, t, motion)
         motions.append((motion * lengths).reshape(-1))
     return np.stack(motions, axis=1)
 
@@ -225,17 +224,8 @@ class Stages:
 
     def block(self, constraints: tuple[int, ...], group: tuple[int, ...]) -> Floats:
         """The rows of constraints and columns of bodies of J, turns as parts of the bodies' sizes."""
-        rows = []
-        for k in constraints:
-            m, parts = self.e.constraints[k].form.size, self.layout.part_at[k]
-            row = np.zeros((m, 6 * len(group)))
-            for n, b in enumerate(group):
-                if b in parts:
-                    part = self.stored[parts[b] : parts[b] + 6 * m].reshape(m, 6)
-                    row[:, 6 * n : 6 * n + 3] = part[:, :3]
-                    row[:, 6 * n + 3 : 6 * n + 6] = part[:, 3:] / self.e.sizes[b]
-            rows.append(row)
-        return np.concatenate(rows) if rows else np.zeros((0, 6 * len(group)))
+        places = self.layout.places(constraints, group)
+        return np.append(self.stored[: self.layout.jacobian_size], 0.0)[places] / self.e.arcs[list(group)].reshape(-1)
 
     def _left(self) -> list[tuple[int, ...]]:
         """What is not determined, by what hangs together."""
@@ -270,14 +260,14 @@ class Branch:
     """Compares states, each with the one before it."""
 
     def __init__(self, programs: Programs, q: Floats, angles: Floats, t: float) -> None:
-        self._programs, self._start = programs, (q, angles, np.array([t]))
+        self._programs, self._start = programs, (q, angles, t)
 
     @cached_property
     def parts(self) -> list[Parts]:
         """Found when first needed: many motions never come near a crossing."""
         layout = self._programs.layout
         e = layout.equations
-        stored = self._programs.evaluate(*self._start, np.zeros((e.nb, 6)))[1]
+        stored = self._programs.evaluate(*self._start).jacobian
         stages = Stages(layout, stored)
         shapes: dict[tuple[int, int, bool], list[tuple[Ints, Floats]]] = {}
         for stage in stages.found():
@@ -285,27 +275,18 @@ class Branch:
             if 6 * len(bodies) > LARGEST:
                 continue
             rows = [row for c in stage.constraints for row in range(int(e.first[c]), int(e.first[c + 1]))]
+            chosen = list(range(len(rows)))
             if not stage.determined:
                 block = stages.block(stage.constraints, stage.bodies)
                 dependent = set(independent_rows(block, np.sqrt(self._programs.tolerance))[1])
                 free = len(rows) - len(dependent) < 6 * len(bodies)
                 if free:
-                    rows = [row for k, row in enumerate(rows) if k not in dependent]
-            if not rows:
+                    chosen = [k for k in chosen if k not in dependent]
+            if not chosen:
                 continue
-            number, place = {body: k for k, body in enumerate(bodies)}, {row: k for k, row in enumerate(rows)}
-            gather = np.full((len(rows), 6 * len(bodies)), layout.jacobian_size, np.int64)
-            for c in stage.constraints:
-                for body, at in layout.part_at[c].items():
-                    for k in range(e.constraints[c].form.size):
-                        row = place.get(int(e.first[c]) + k)
-                        if row is not None and body in number:
-                            first = 6 * number[body]
-                            gather[row, first : first + 6] = np.arange(at + 6 * k, at + 6 * k + 6)
-            scale = np.ones((len(bodies), 6))
-            scale[:, 3:] /= e.sizes[bodies][:, None]
-            whole = e.arms(e.size)[rows][:, None] * scale.reshape(-1)
-            shapes.setdefault((*gather.shape, free), []).append((gather, whole))
+            gather = layout.places(stage.constraints, bodies)[chosen]
+            scale = e.arms(e.size)[[rows[k] for k in chosen]][:, None] / e.arcs[bodies].reshape(-1)
+            shapes.setdefault((*gather.shape, free), []).append((gather, scale))
         return [
             Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group]), free)
             for (_, _, free), group in shapes.items()
@@ -315,8 +296,7 @@ class Branch:
         """For states (n, ...) one after another, whether each but the first is on the branch of the one before it."""
         if not self.parts:
             return np.ones(len(q) - 1, bool)
-        still = np.zeros((q.shape[1], 6))
-        stored = self._programs.evaluate(q, angles, np.asarray(times)[:, None], still)[1]
+        stored = self._programs.evaluate(q, angles, times).jacobian
         return self.connects(stored[:-1], stored[1:])
 
     def connects(self, before: Floats, after: Floats) -> NDArray[np.bool_]:

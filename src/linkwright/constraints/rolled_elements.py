@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
+from linkwright.constraints.equations import joint_sides
 from linkwright.constraints.form_programs import CentralFrame
 from linkwright.constraints.tree_bodies import Carried
 from linkwright.model.element_steps import Evaluate, Laws, LoopCoordinate, actions, loop_coordinate, measuring, shifted
@@ -152,9 +153,7 @@ class LawRunner:
 
     def loop_frames(self, joints: Sequence[int]) -> Frames:
         """The frames of joints on the bodies that they join, and as further number the pitch."""
-        d = self.d
-        sides = [[(int(d.parent[j]), d.ri[j], d.pi[j]), (int(d.child[j]), d.rj[j], d.pj[j])] for j in joints]
-        return self._frames(sides, (0, 1), [[d.pitch[j]] for j in joints])
+        return self._frames([joint_sides(self.d, j) for j in joints], (0, 1), [[self.d.pitch[j]] for j in joints])
 
     def _frames(
         self,

@@ -33,12 +33,9 @@ class Incidence:
 
 
 @dataclass(frozen=True, eq=False)
-class End:
+class End(Incidence):
     """What an equation has on a piece of a body: a part of J, or with a `sign` a weld, whose part of J is ±1."""
 
-    constraint: int
-    body: int
-    at: int
     piece: int
     share: int = 1  # of how many pieces this is one
     sign: int = 0

@@ -9,12 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.constraint_programs import moved
 from linkwright.constraints.diagnosis import Relaxation
 from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.kinematic_motion import State, Stepper
 from linkwright.constraints.kinematic_programs import Programs, Step
-from linkwright.constraints.newton import Assembled, Batch, about_axis, axis_sines, damped_newton_of_one, misses
+from linkwright.constraints.newton import (
+    Assembled,
+    Batch,
+    about_axis,
+    axis_sines,
+    damped_newton_of_one,
+    misses,
+    moved_states,
+)
 from linkwright.constraints.rank import Stage, Stages, unit_rows
 
 Flags = NDArray[np.bool_]
@@ -97,10 +104,8 @@ def _stretched(stepper: Stepper, state: State) -> tuple[Constraint, tuple[int, .
     Groups are found where the motion started, as each follows from those before it; none if a driver is inside.
     """
     programs, layout = stepper.programs, stepper.programs.layout
-    e, still = layout.equations, np.zeros((layout.equations.nb, 6))
-    first, now = (
-        Stages(layout, programs.evaluate(x.q, x.angles, np.array([x.t]), still)[1]) for x in (stepper.start, state)
-    )
+    e = layout.equations
+    first, now = (Stages(layout, programs.evaluate(x.q, x.angles, x.t).jacobian) for x in (stepper.start, state))
     least: tuple[float, Stage, Floats, Floats] | None = None
     for stage in first.found():
         if stage.determined:
@@ -160,7 +165,7 @@ def _redundant_driver(stepper: Stepper, state: State, c: Constraint) -> bool:
         return False
     programs = stepper.programs
     e = programs.layout.equations
-    pivots = programs.correct(state.q, state.angles, np.array([state.t]), np.zeros(1))[3]
+    pivots = programs.correct(state.q, state.angles, state.t)[3]
     return any(e.equation(int(row))[0] is c for row in np.flatnonzero(pivots <= programs.tolerance))
 
 
@@ -170,7 +175,7 @@ def singular_start(stepper: Stepper, start: Assembled) -> Stop | None:
     e = programs.layout.equations
     shake = np.random.default_rng(0).normal(size=(e.nb, 6)) * 1e-2
     shake[:, :3] *= e.sizes[:, None]
-    beside, t = moved(start.q.T, shake.T).T, stepper.start.t
+    beside, t = moved_states(start.q, shake), stepper.start.t
     near = damped_newton_of_one(programs, beside, start.angles, t + 1e-2 * stepper.interval)
     if near.miss > stepper.tolerance or near.lost >= stepper.lost:
         return None
@@ -205,7 +210,7 @@ def tilts(e: Equations, records: Floats, q: Floats) -> Iterator[tuple[str, Flags
 def _too_fast(programs: Programs, state: State) -> Stop:
     """A law that grows beyond all bounds: nothing is singular but it."""
     e = programs.layout.equations
-    laws = programs.evaluate(state.q, state.angles, np.array([state.t]), np.zeros((e.nb, 6)))[0]
+    laws = programs.evaluate(state.q, state.angles, state.t).laws
     rates = {k: abs(float(laws[k, 1])) for k in e.drivers}
     name = e.constraints[max(rates, key=lambda k: rates[k])].name if rates else None
     message = f"stopped at t = {state.t:.6g}: the law of driver {name!r} changes faster than any step can follow"
@@ -223,8 +228,7 @@ def _name(c: Constraint | None) -> str | None:
 def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:
     """A law that is not continuous here."""
     e = programs.layout.equations
-    still = np.zeros((e.nb, 6))
-    one, two = (programs.evaluate(state.q, state.angles, np.array([t]), still)[0] for t in (state.t, ahead))
+    one, two = (programs.evaluate(state.q, state.angles, t).laws for t in (state.t, ahead))
     for k in e.drivers:
         name = e.constraints[k].name
         if not (np.isfinite(one[k]).all() and np.isfinite(two[k]).all()):
@@ -242,7 +246,7 @@ def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:
 def _weighed(programs: Programs, q: Floats, angles: Floats, t: float) -> tuple[Floats, Floats]:
     """J with turns as parts of the sizes and rows of length 1, and the rates that the laws ask of these rows."""
     e = programs.layout.equations
-    laws, jacobian, _, _, _ = programs.evaluate(q, angles, np.array([t]), np.zeros((e.nb, 6)))
+    laws, jacobian, *_ = programs.evaluate(q, angles, t)
     norms = Batch.of_one(programs).row_norms(jacobian[None])[0]
     j = programs.layout.by_sizes(jacobian) / norms[:, None]
     rates = np.zeros(e.count)
@@ -266,7 +270,7 @@ def _dependent(programs: Programs, state: State) -> list[Constraint]:
     share = np.abs(u[:, small])
     members = []
     for k, c in enumerate(e.constraints):
-        size = float(np.max(share[e.first[k] : e.first[k + 1]]))
+        size = float(np.max(share[e.rows(k)]))
         if size > 0.2 * share.max():
             members.append((c.law is None, -round(size / share.max(), 6), k))
     return [e.constraints[k] for _, _, k in sorted(members)]
@@ -281,7 +285,7 @@ def _asking(programs: Programs, q: Floats, angles: Floats, t: float) -> list[int
     if not (np.isfinite(j).all() and np.isfinite(rhs).all()):  # LAPACK may not come back from these
         return list(e.drivers)
     left = rhs - j @ np.linalg.lstsq(j, rhs, rcond=1e-9)[0]
-    sizes = [float(np.max(np.abs(left[e.first[k] : e.first[k + 1]]))) for k in range(len(e.constraints))]
+    sizes = [float(np.max(np.abs(left[e.rows(k)]))) for k in range(len(e.constraints))]
     most = max(sizes, default=0.0)
     asking = [k for k, size in enumerate(sizes) if size > 0.05 * most > 0.0]
     # Shares that rounding alone tells apart are equal: then the order is that of the file.

@@ -237,15 +237,11 @@ class Carried:
         self._each(None, case, "outward")
 
     # -- back -----------------------------------------------------------------------------------------------------
-    def rates(self, q: Ref, motions: Ref, output: Ref) -> None:
-        """output (nv) = the rates of the tree's joints that motions of the bodies are."""
-        self._read_off(q, None, None, motions, output)
+    def rates(self, q: Ref, motions: Ref, output: Ref, *, v: Ref | None = None, twists: Ref | None = None) -> None:
+        """output (nv) = the rates of the tree's joints that motions of the bodies are.
 
-    def accelerations(self, q: Ref, v: Ref, twists: Ref, accelerations: Ref, output: Ref) -> None:
-        """output (nv) = the second rates of the joints, of derivatives of the bodies' twists."""
-        self._read_off(q, v, twists, accelerations, output)
-
-    def _read_off(self, q: Ref, v: Ref | None, twists: Ref | None, motions: Ref, output: Ref) -> None:
+        With the joints' rates v and the bodies' twists, the second rates, of derivatives of these twists.
+        """
         motion = self.space.motion
         self.b.call(lambda: np.zeros(motion), (), [motions.part(motion * self.nb, (motion,))])
         x = self.tree.coordinates

@@ -238,6 +238,3 @@ def forward_dynamics_parts(traversal: Unrolled, gravity: Array, tau: Array) -> t
     b = pairs.accelerations(traversal.by_link(np.array(a)))
     dq, dv = pairs.inverse_derivatives(b, pairs.wrenches(b))
     return m, factor, dq, dv
-
-
-__all__ = ["Pairs", "forward_dynamics_parts", "inverse_dynamics_derivatives"]

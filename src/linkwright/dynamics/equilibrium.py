@@ -104,7 +104,14 @@ class Mode:
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """ẋ = A x + B δτ, x = (y, u), with δq = Z y and δv = Z u, as they are seen along Z. Unpacks as A, B, modes."""
+    """ẋ = A x + B δτ, x = (y, u), with δq = Z y and δv = Z u, as they are seen along Z. Unpacks as A, B, modes.
+
+    d are the mechanism's own degrees of freedom, nv the rates of its spanning tree, whose units y and u have for trees.
+
+    >>> a, b, modes = lw.chain(2).linearise([0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
+    >>> a.shape, b.shape, len(modes) <= 4
+    ((4, 4), (4, 2), True)
+    """
 
     A: Floats  # (2d, 2d)
     B: Floats  # (2d, nv)
@@ -113,6 +120,7 @@ class Linearised:
 
     @cached_property
     def eigenvalues(self) -> NDArray[np.complex128]:
+        """(2d,): the eigenvalues of A (1/s)."""
         return np.asarray(np.linalg.eigvals(self.A), dtype=np.complex128)
 
     @cached_property
@@ -303,12 +311,17 @@ class NoEquilibrium(LinkwrightError):
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """A state of rest: its coordinates, the linear model about it, and how it was found."""
+    """A state of rest: its coordinates q (nq,), the linear model about it, and how it was reached.
+
+    >>> state = lw.chain(2).equilibrium([0.1, -0.1])
+    >>> state.q.shape, state.linear.A.shape
+    ((2,), (4, 4))
+    """
 
     q: Floats
     linear: Linearised
     iterations: int
-    acceleration: float  # the largest that is left
+    acceleration: float  # the largest of the joints that is left (rad/s² or m/s²)
 
     @property
     def stable(self) -> bool:

@@ -97,7 +97,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Recorder:
-    """A function of `recipes` by its name, imported when it is called."""
+    """A function of `dynamics.recorders` by its name, imported when it is called."""
 
     name: str
 

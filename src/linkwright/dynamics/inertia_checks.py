@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.traversals.traversal import Link, SingularLink, Unrolled
 from linkwright.model.contraction import Contraction, contract
-from linkwright.model.frames import full_inertia, placement_rotation
+from linkwright.model.frames import full_inertia, has_whole_inertia, placement_rotation
 from linkwright.model.joint_kinds import KIND_LIST
 from linkwright.model.tree import Tree, record_slices
-from linkwright.spatial.algebra import PACKED
+from linkwright.spatial.algebra import skew
 from linkwright.spatial.rotation import Chain, Transform
 
 NONE = 1e-12  # the part of a link's inertia that counts as none
@@ -87,21 +87,16 @@ def contraction(tree: Tree) -> Contraction:
 def _hollow(tree: Tree) -> NDArray[np.int64]:
     """The links whose inertia may be singular: mass or a central moment of inertia is none."""
     d = tree.description
-    xx, yy, zz, xy, xz, yz = d.inertia.T
-    det = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
-    hollow = (d.mass <= 0) | ~(det > NONE * (xx + yy + zz) ** 3)
-    return np.flatnonzero(hollow[tree.topology.body])
+    return np.flatnonzero(~has_whole_inertia(d.mass, d.inertia)[tree.topology.body])
 
 
 def _inertias(tree: Tree, positions: NDArray[Any]) -> Floats:
     """The 6×6 inertias of links."""
     at, table = record_slices(), tree.rows(positions)
-    mass, (h0, h1, h2) = table[:, at["mass"].start], table[:, at["moment"]].T
-    zero = np.zeros(len(table))
     m = np.zeros((len(table), 6, 6))
-    m[:, :3, :3] = mass[:, None, None] * np.eye(3)
-    m[:, 3:, 3:] = table[:, at["inertia"]][:, PACKED]
-    m[:, 3:, :3] = np.moveaxis(np.array([[zero, -h2, h1], [h2, zero, -h0], [-h1, h0, zero]]), -1, 0)
+    m[:, :3, :3] = table[:, at["mass"].start, None, None] * np.eye(3)
+    m[:, 3:, 3:] = full_inertia(table[:, at["inertia"]])
+    m[:, 3:, :3] = np.moveaxis(skew(table[:, at["moment"]].T), -1, 0)
     m[:, :3, 3:] = np.swapaxes(m[:, 3:, :3], 1, 2)
     return m
 

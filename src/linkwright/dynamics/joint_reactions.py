@@ -17,10 +17,10 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints.accumulated_angles import accumulated_angles
-from linkwright.constraints.equations import Constraint
+from linkwright.constraints.equations import Constraint, joint_frames, joint_sides
 from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.kinematics import Kinematics
-from linkwright.model.bodies import of_ground
+from linkwright.model.bodies import body_motion, of_ground
 from linkwright.model.description import GROUND
 from linkwright.model.frames import full_inertia
 from linkwright.model.joint_motion import FrameMotion, relative_motion
@@ -47,8 +47,7 @@ class Reactions:
         """λ (T, m) with Jᵀ λ = wanted (T, nb, 6), at the bodies' origins in ground's axes, and the parts of J."""
         e, count = self.equations, len(times)
         angles = accumulated_angles(e, repeat(e.description), states, times.tolist())
-        still = np.zeros((count, e.nb, 6))
-        _, jacobian, _, _, _ = self.programs.evaluate(states, angles, times[:, None].copy(), still)
+        jacobian = self.programs.evaluate(states, angles, times).jacobian
         multipliers = np.empty((count, e.count))
         at_once = max(1, AT_ONCE // max(6 * e.nb * e.count, 1))
         for first in range(0, count, at_once):
@@ -60,7 +59,7 @@ class Reactions:
         """The wrenches (T, 6) of constraint k on one of its bodies, at the body's origin in ground's axes."""
         e = self.equations
         part = self._part(k, jacobian, body)
-        return np.asarray(np.einsum("tmk,tm->tk", part, multipliers[:, int(e.first[k]) : int(e.first[k + 1])]))
+        return np.asarray(np.einsum("tmk,tm->tk", part, multipliers[:, e.rows(k)]))
 
     def _part(self, k: int, jacobian: Floats, body: int) -> Floats:
         """The (T, m, 6) numbers of J for a constraint and a body."""
@@ -74,21 +73,16 @@ class Reactions:
         # Moments count as forces with an arm of the mechanism's size, and all by how fast gears make a body.
         units = e.units[:, :1] / np.repeat([1.0, e.size], 3)
         right = (wanted * units).reshape(len(wanted), -1)
-        rows_at, bodies = layout.entries
         if e.count * 6 * e.nb > DENSE:
-            rows = zip(layout.parts(jacobian) * units[bodies], right, strict=True)
+            rows = zip(layout.parts(jacobian) * units[layout.entries[1]], right, strict=True)
             multipliers = np.stack([self._by_iteration(j, w, [r[n] for r in inverse]) for n, (j, w) in enumerate(rows)])
         else:
-            whole = np.zeros((len(states), e.count, e.nb, 6))
-            whole[:, rows_at, bodies] = layout.parts(jacobian) * units[bodies]
-            j = whole.reshape(len(states), e.count, -1)
+            j = layout.dense(jacobian, units)
             for k, r in enumerate(inverse):
-                columns = slice(int(e.first[k]), int(e.first[k + 1]))
-                j[:, columns] = np.swapaxes(r, 1, 2) @ j[:, columns]
+                j[:, e.rows(k)] = np.swapaxes(r, 1, 2) @ j[:, e.rows(k)]
             multipliers = np.einsum("tmk,tk->tm", np.linalg.pinv(np.swapaxes(j, 1, 2), rcond=1e-11), right)
         for k, r in enumerate(inverse):
-            columns = slice(int(e.first[k]), int(e.first[k + 1]))
-            multipliers[:, columns] = np.einsum("tij,tj->ti", r, multipliers[:, columns])
+            multipliers[:, e.rows(k)] = np.einsum("tij,tj->ti", r, multipliers[:, e.rows(k)])
         return np.asarray(multipliers)
 
     def _scale(self, k: int, c: Constraint, states: Floats, jacobian: Floats) -> Floats:
@@ -110,6 +104,7 @@ class Reactions:
 
     def _by_iteration(self, parts: Floats, wanted: Floats, inverse: list[Floats]) -> Floats:
         """μ of one state, of the parts of J as rows of six."""
+        # weight: scipy
         from scipy.sparse import block_diag, csr_array  # type: ignore[import-untyped]  # SciPy has no types
         from scipy.sparse.linalg import lsmr  # type: ignore[import-untyped]  # SciPy has no types
 
@@ -131,11 +126,7 @@ class Reacting:
 
     def __init__(self, mech: Mechanism) -> None:
         self.mech, self.description = mech, mech.description
-        self.equations = Kinematics(mech.description)
-
-    @cached_property
-    def solver(self) -> Reactions:
-        return Reactions(self.equations.programs)
+        self.solver = Reactions(Kinematics(mech.description).programs)
 
     def at(
         self, bodies: Mapping[str, Floats], time: Floats, q: Floats, v: Floats, a: Floats, tau: Floats
@@ -159,7 +150,7 @@ class Reacting:
         r = np.moveaxis(euler_parameters_matrix(np.moveaxis(states[..., 3:], -1, 0)), (0, 1), (2, 3))
         motion = [bodies[name] for name in ("acceleration", "angular_velocity", "angular_acceleration")]
         wanted = self._inertial(r, *motion) - _turned(r, applied)
-        pairs = self._pairs(states, r, drive)
+        pairs = self._pairs(states, drive)
         for pair in pairs.values():
             for body, wrench in pair.items():
                 if body != GROUND:
@@ -176,9 +167,7 @@ class Reacting:
             joints[:, row] = np.einsum("tji,tkj->tki", r[:, body], wrench.reshape(-1, 2, 3)).reshape(-1, 6)
         e = self.solver.equations
         others: Multipliers = {
-            (c.group, c.name): multipliers[:, int(e.first[k]) : int(e.first[k + 1])]
-            for k, c in enumerate(e.constraints)
-            if c.group != "joint"
+            (c.group, c.name): multipliers[:, e.rows(k)] for k, c in enumerate(e.constraints) if c.group != "joint"
         }
         return joints, others
 
@@ -235,8 +224,8 @@ class Reacting:
                 return FrameMotion.of(lambda name: of_ground(name, len(time), 1))
             return FrameMotion.of(lambda name: bodies[name][:, [body]].transpose(2, 0, 1))
 
-        ends = [motion(int(body)) for body in (d.parent[j], d.child[j])]
-        frames = [(r[j][..., None], p[j][:, None]) for r, p in ((d.ri, d.pi), (d.rj, d.pj))]
+        sides = joint_sides(d, j)
+        ends, frames = [motion(body) for body, _, _ in sides], [(r[..., None], p[:, None]) for _, r, p in sides]
         return np.asarray(relative_motion(d.kind_of(j), ends, frames, d.pitch[[j]], time)[2][..., 0].T)
 
     def _inertial(self, r: Floats, acceleration: Floats, omega: Floats, alpha: Floats) -> Floats:
@@ -251,26 +240,19 @@ class Reacting:
         moment = np.einsum("tbij,tbj->tbi", turned, alpha) + np.cross(omega, spin) + np.cross(arm, force)
         return np.concatenate([force, moment], axis=2)
 
-    def _pairs(self, states: Floats, r: Floats, drive: Mapping[int, Floats]) -> dict[int, dict[int, Floats]]:
+    def _pairs(self, states: Floats, drive: Mapping[int, Floats]) -> dict[int, dict[int, Floats]]:
         """For each joint with a drive, its wrenches (T, 6) on both bodies, at their origins in ground's axes."""
         d = self.description
         pairs: dict[int, dict[int, Floats]] = {}
         count = len(states)
         for j, force in drive.items():
             kind = d.kind_of(j)
-
-            def placed(body: int, axes: Floats, origin: Floats) -> tuple[Floats, Floats]:
-                if body == GROUND:
-                    return np.tile(axes, (count, 1, 1)), np.tile(origin, (count, 1))
-                return r[:, body] @ axes, states[:, body, :3] + r[:, body] @ origin
-
-            ri, pi = placed(int(d.parent[j]), d.ri[j], d.pi[j])
-            rj, pj = placed(int(d.child[j]), d.rj[j], d.pj[j])
-            back = np.swapaxes(ri, 1, 2)
-            pose = np.moveaxis(back @ rj, 0, -1), np.einsum("tij,tj->it", back, pj - pi)
+            (ri, pi), (rj, pj) = joint_frames(d, states, j)
+            back = np.swapaxes(ri, -1, -2)
+            pose = np.moveaxis(back @ rj, 0, -1), np.einsum("...ij,...j->i...", back, pj - pi)
             dual = np.asarray(kind.dual(kind.terms_between(*pose), np.full(count, d.pitch[j])), float)
             dual = np.moveaxis(dual, -1, 0) if dual.ndim == 3 else np.broadcast_to(dual, (count, *dual.shape))
-            held = np.einsum("tij,tkj->tki", rj, np.einsum("tij,tj->ti", dual, force).reshape(-1, 2, 3))
+            held = np.einsum("...ij,...kj->...ki", rj, np.einsum("tij,tj->ti", dual, force).reshape(-1, 2, 3))
             pairs[j] = {}
             for body, sign in ((int(d.child[j]), 1.0), (int(d.parent[j]), -1.0)):
                 arm = pj - (0.0 if body == GROUND else states[:, body, :3])
@@ -300,6 +282,4 @@ def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> 
 
 def exerted(mech: Mechanism, q: Floats, v: Floats, a: Floats, tau: Floats, t: Floats) -> tuple[Floats, Multipliers]:
     """What `Reacting.at` finds along a motion q, v, a (T, ·)."""
-    from linkwright.model.bodies import body_motion
-
     return mech.auxiliary.reacting.at(body_motion(mech.description, q, v, a), t, q, v, a, tau)

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
+from linkwright.constraints.kinematics import freedom_of
 from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
 from linkwright.dynamics.programs import Kernels, ProgramFactory
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
@@ -25,12 +25,44 @@ from linkwright.model.views import Body, DofReport, Joint, View, body_table, joi
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import has_scalars
 
+if TYPE_CHECKING:
+    from linkwright.mechanism import Mechanism
 
-class Described:
-    """A description with its questions that need no program; `programs` is the program factory of the mechanism."""
+#: Operations from which the way to a kernel does not count, and threads may share its work.
+_LONG = 1_000_000
+#: The requests of plain calls, which have a native shortcut.
+_PLAIN = {name: Request(name) for name, function in FUNCTIONS.items() if function.plain}
+
+
+class MechanismBase:
+    """A description, its program factory and the kernels of its programs: what every method of `Mechanism` calls.
+
+    >>> mech, q, v, tau = lw.chain(2), np.ones(2), np.zeros(2), np.zeros(2)
+    >>> energy = mech.kinetic_energy(q, v) + mech.potential_energy(q)
+    >>> mech.linearise(q).A.shape, mech.equilibrium(q).stable, mech.lock({"joint2": 0.3}).nv
+    ((4, 4), True, 1)
+    >>> da_dq, da_dv, da_dtau = mech.forward_dynamics_derivatives(q, v, tau)
+    >>> dtau_dq, dtau_dv, dtau_da = mech.inverse_dynamics_derivatives(q, v, np.zeros(2))
+
+    With a parameter and a driver:
+
+    >>> b = lw.Builder()
+    >>> length = b.parameter("length", 0.1)
+    >>> hinge = b.joint("revolute", b.ground, b.body("bob", 1.0, com=(0, length, 0)), axis=(1, 0, 0))
+    >>> motor = b.driver("joint", hinge, 2.0 * lw.TIME)
+    >>> mech = b.build().with_parameters(length=0.2)
+    >>> q, v = mech.initial_state(t=0.5)
+    >>> q, v = mech.project(mech.assemble(q, t=0.5), v, t=0.5)
+    >>> mech.constraint_forces(q, v, [0.0], t=0.5).round(3)
+    array([1.06])
+    >>> print(mech.dof())
+    1 body, 1 coordinate, 1 rate: 1 degree of freedom, 1 driven, 0 left
+    """
 
     def __init__(self, factory: ProgramFactory) -> None:
         self.description, self.programs = factory.description, factory
+        self.kernels = Kernels(factory)
+        self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
 
     # -- what it is -----------------------------------------------------------------------------------
     @property
@@ -40,37 +72,50 @@ class Described:
 
     @property
     def nq(self) -> int:
-        """Coordinates of the spanning tree."""
+        """How many coordinates the spanning tree has: the length of q."""
         return self.programs.tree.coordinates.nq
 
     @property
     def nv(self) -> int:
-        """Rates of the spanning tree."""
+        """How many rates the spanning tree has: the length of v, a and tau."""
         return self.programs.tree.coordinates.nv
 
     @property
     def nb(self) -> int:
-        """Moving bodies."""
+        """How many bodies move."""
         return self.description.nb
 
     @property
     def gravity(self) -> Floats:
-        """The acceleration of gravity, in ground axes."""
+        """The acceleration of gravity (3,) in m/s², in ground's axes; a copy."""
         return self.description.gravity.copy()
 
     @property
     def bodies(self) -> View[Body]:
-        """The moving bodies, parents before children: body k is carried by joint k."""
+        """The moving bodies, parents before children: body k is carried by joint k. By number or by name.
+
+        Raises NameNotFound for a name that no body has.
+
+        >>> lw.chain(3).bodies[0].mass
+        1.0
+        """
         return View(self.nb, self._body, self._body_position, body_table)
 
     @property
     def joints(self) -> View[Joint]:
-        """The joints of the spanning tree, in the order of their coordinates."""
+        """The joints of the spanning tree, in the order of their coordinates. By number or by name.
+
+        Each has a name, a kind, and the slices of q and v that are its own. Raises NameNotFound for a name that no
+        joint of the tree has.
+
+        >>> lw.chain(3).joints[2].q_slice
+        slice(2, 3, None)
+        """
         return View(self.nb, self._joint, self._joint_position, joint_table)
 
     @property
     def loops(self) -> tuple[str, ...]:
-        """The joints that close loops."""
+        """The names of the joints that close loops, which have no coordinates; none for a tree."""
         return tuple(self.description.joint_names[j] for j in self.programs.topology.loops)
 
     @property
@@ -80,7 +125,10 @@ class Described:
 
     @cached_property
     def constraints(self) -> tuple[str, ...]:
-        """The equations that constrain the spanning tree's coordinates, in the order of `constraint_forces`."""
+        """A line for each equation that constrains the tree's coordinates, in the order of `constraint_forces`.
+
+        Each names its constraint and what it is about, as in "joint 'wrist': meeting along f"; none for a tree.
+        """
         return tuple(f"{constraint}: {about}" for constraint, about in self.programs.constraint_rows)
 
     @property
@@ -96,7 +144,11 @@ class Described:
 
     @property
     def actuated(self) -> NDArray[np.bool_]:
-        """For every rate, whether it has an actuator; one that joints share, whether any of them has."""
+        """(nv,): for every rate, whether it has an actuator; one that joints share, whether any of them has.
+
+        >>> lw.chain(2).actuated
+        array([ True,  True])
+        """
         x, t, d = self.programs.tree.coordinates, self.programs.topology, self.description
         mask = np.zeros(x.nv, bool)
         for i, j in enumerate(t.joint.tolist()):
@@ -106,7 +158,7 @@ class Described:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The named numbers that `with_parameters` changes and `free=` leaves open."""
+        """The values of the named numbers that `with_parameters` changes and `free=` leaves open; a copy."""
         return dict(self.description.parameters)
 
     def dof(self) -> DofReport:
@@ -123,8 +175,6 @@ class Described:
         counted = DofReport(d.nb, x.nq, x.nv, equations, int(x.follows.sum()))
         if not (t.loops or d.point_constraints or d.drivers):
             return counted
-        from linkwright.constraints.kinematics import freedom_of
-
         try:
             placed = self._placed(0.0 if d.system is None else d.system.start)
         except ModelError as error:
@@ -147,9 +197,9 @@ class Described:
         >>> lw.chain(2).singular([0.1, 0.2])
         []
         """
-        from linkwright.constraints.singular import singular
+        from linkwright.dynamics.closed.singular import singular  # weight: the dynamics of loops
 
-        return singular(self.description, real_array("q", q), t) if self.programs.closed else []
+        return singular(cast("Mechanism", self), q, t) if self.closed else []
 
     def _body_position(self, name: str) -> int:
         return int(self.programs.topology.position[self.description.body_names.position("body", name)])
@@ -194,48 +244,11 @@ class Described:
         return f"<Mechanism {self.name!r}: {self.nb} bodies, nq = {self.nq}, nv = {self.nv}>"
 
     def _repr_html_(self) -> str:
-        from linkwright.viewer.notebook import mechanism  # for its weight: drawings are for notebooks alone
+        from linkwright.viewer.notebook import mechanism  # weight: viewer, whose drawings are for notebooks alone
 
         return mechanism(self)
 
-
-_LONG = 1_000_000  # operations from which the way to a kernel does not count, and threads may share its work
-
-
-#: The requests of plain calls, which have a native shortcut.
-_PLAIN = {name: Request(name) for name, function in FUNCTIONS.items() if function.plain}
-
-
-class Answering(Described):
-    """A described mechanism with the kernels of its programs: what every method of `Mechanism` calls.
-
-    >>> mech, q, v, tau = lw.chain(2), np.ones(2), np.zeros(2), np.zeros(2)
-    >>> energy = mech.kinetic_energy(q, v) + mech.potential_energy(q)
-    >>> mech.linearise(q).A.shape, mech.equilibrium(q).stable, mech.lock({"joint2": 0.3}).nv
-    ((4, 4), True, 1)
-    >>> da_dq, da_dv, da_dtau = mech.forward_dynamics_derivatives(q, v, tau)
-    >>> dtau_dq, dtau_dv, dtau_da = mech.inverse_dynamics_derivatives(q, v, np.zeros(2))
-
-    With a parameter and a driver:
-
-    >>> b = lw.Builder()
-    >>> length = b.parameter("length", 0.1)
-    >>> hinge = b.joint("revolute", b.ground, b.body("bob", 1.0, com=(0, length, 0)), axis=(1, 0, 0))
-    >>> motor = b.driver("joint", hinge, 2.0 * lw.TIME)
-    >>> mech = b.build().with_parameters(length=0.2)
-    >>> q, v = mech.initial_state(t=0.5)
-    >>> q, v = mech.project(mech.assemble(q, t=0.5), v, t=0.5)
-    >>> mech.constraint_forces(q, v, [0.0], t=0.5).round(3)
-    array([1.06])
-    >>> print(mech.dof())
-    1 body, 1 coordinate, 1 rate: 1 degree of freedom, 1 driven, 0 left
-    """
-
-    def __init__(self, factory: ProgramFactory) -> None:
-        super().__init__(factory)
-        self.kernels = Kernels(factory)
-        self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
-
+    # -- programs ---------------------------------------------------------------------------------------
     def program(
         self,
         function: FunctionName,

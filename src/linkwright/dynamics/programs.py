@@ -29,6 +29,7 @@ from linkwright.kernels.kernel import Kernel
 from linkwright.model.description import Description
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import ProgramBuilder, spoiled_together, trace, with_every_input
+from linkwright.tape.build import record as record_function
 from linkwright.tape.program import Each, Program
 from linkwright.tape.scalar import has_scalars
 
@@ -113,13 +114,6 @@ ROUNDED = 5e8
 FURTHER = 256  # kernels of further programs that are kept
 
 
-@dataclass(frozen=True)
-class RanksRequest:
-    """Φ and G without units, at values of free parameters."""
-
-    free: tuple[str, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Parametrised:
     """A mechanism's programs as those of its source, with the values of some parameters as data."""
@@ -188,8 +182,6 @@ class ProgramFactory(RequestRules):
 
     def program(self, request: Request, *, packed: bool = False) -> Program:
         """Record the program of a request; a loop may be `packed` into less memory, without derivatives."""
-        # For weight: a kernel whose code a cache has needs no recursion.
-
         request = self.resolved(request)
         self.check_recordable(request)
         if not self.rolls(request):
@@ -210,7 +202,10 @@ class ProgramFactory(RequestRules):
 
     def _alike(self, source: ProgramFactory) -> bool:
         d, other = self.description, source.description
-        if self.tree.n > UNROLL or not self._same_size(source):
+        mass, other_mass = d.mass, other.mass
+        same_size = 1.0 / NEAR_SIZE <= self.size / source.size <= NEAR_SIZE
+        same_masses = np.all((mass <= NEAR_MASS * other_mass) & (other_mass <= NEAR_MASS * mass))
+        if self.tree.n > UNROLL or not (same_size and same_masses):
             return False
         for (array, flat), expression in d.bindings.items():
             if expression.names().isdisjoint(self.names):
@@ -218,22 +213,15 @@ class ProgramFactory(RequestRules):
             values = (np.asarray(getattr(x, array)).reshape(-1)[flat] for x in (d, other))
             if array == "gear" or len({bool(value) for value in values}) > 1:
                 return False
-        if not np.array_equal(self.regular, source.regular) or self.rotors or not self._same_masses(source):
+        if not np.array_equal(self.regular, source.regular) or self.rotors:
             return False
         return self.determined == source.determined and self._ranks_alike(source)
 
-    def _same_size(self, source: ProgramFactory) -> bool:
-        return 1.0 / NEAR_SIZE <= self.size / source.size <= NEAR_SIZE
-
-    def _same_masses(self, source: ProgramFactory) -> bool:
-        mass, other = self.description.mass, source.description.mass
-        return bool(np.all((mass <= NEAR_MASS * other) & (other <= NEAR_MASS * mass)))
-
     def _ranks_alike(self, source: ProgramFactory) -> bool:
-        from linkwright.dynamics.closed.redundancy import Blocks
-
         if not self.closed:
             return True
+        from linkwright.dynamics.closed.redundancy import Blocks  # weight: dynamics.closed, which trees do not need
+
         # What a driver of an angle asks depends on how its axes are drawn.
         forms, others = ([c.form.key for c in factory.loop_constraints] for factory in (self, source))
         if forms != others or source.gap or not source.redundancy.positions:
@@ -258,19 +246,19 @@ class ProgramFactory(RequestRules):
 
     def _redundancy_at(self, source: ProgramFactory) -> Redundancy:
         """The same by programs of the source, at this mechanism's values of its parameters: to compare both."""
-        from linkwright.dynamics.closed.redundancy import redundancy
+        from linkwright.dynamics.closed.redundancy import redundancy  # weight: dynamics.closed, which trees do not need
 
-        request, units = RanksRequest(self.names), source.rate_units
+        request, units = ("ranks of constraints", self.names), source.rate_units
         nq, nv, k = source.tree.coordinates.nq, len(units), len(self.names)
 
-        def record() -> Program:
+        def recorded() -> Program:
+            # weight: the recorders of closed mechanisms
             from linkwright.dynamics.closed.closed_recorders import residuals_of
-            from linkwright.tape.build import record
 
-            return record(residuals_of(source, self.names), nq, (), k)
+            return record_function(residuals_of(source, self.names), nq, (), k)
 
         digest = source.description.digest
-        residuals = program_cache.kernel(digest, request, record, seldom=True, recent=True)
+        residuals = program_cache.kernel(digest, request, recorded, seldom=True, recent=True)
         integrate = source.kernel(Request("integrate"))
         values = np.array(list(self.values.values()))
 

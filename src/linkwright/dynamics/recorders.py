@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.dynamics import body_quantities as coordinates
-from linkwright.dynamics import body_quantities as kinematics
+from linkwright.dynamics import body_quantities
 from linkwright.dynamics import dynamics_derivatives as derivatives
 from linkwright.dynamics import recording_context as gears
 from linkwright.dynamics.closed import closed_recorders as closed
-from linkwright.dynamics.closed import closed_recorders as closed_derivatives
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.inertia_checks import contraction
 from linkwright.dynamics.methods import assembly_method as assembly
@@ -99,21 +97,21 @@ def _of_links(function: Callable[[Traversal], Any], *, massive: bool = False) ->
 
 
 mass_matrix = _of_links(composite.mass_matrix)
-kinetic_energy = _of_links(kinematics.kinetic_energy)
-center_of_mass = _of_links(kinematics.center_of_mass, massive=True)
-momentum = _of_links(kinematics.momentum, massive=True)
-integrate = _of_links(coordinates.integrate)
-difference = _of_links(coordinates.difference)
-coordinate_rates = _of_links(coordinates.rate)
-pose, twist = _in_frame(kinematics.frame_pose), _in_frame(kinematics.frame_twist)
-jacobian = _in_frame(kinematics.frame_jacobian)
+kinetic_energy = _of_links(body_quantities.kinetic_energy)
+center_of_mass = _of_links(body_quantities.center_of_mass, massive=True)
+momentum = _of_links(body_quantities.momentum, massive=True)
+integrate = _of_links(body_quantities.integrate)
+difference = _of_links(body_quantities.difference)
+coordinate_rates = _of_links(body_quantities.rate)
+pose, twist = _in_frame(body_quantities.frame_pose), _in_frame(body_quantities.frame_twist)
+jacobian = _in_frame(body_quantities.frame_jacobian)
 constraint_forces = closed.constraint_forces
 position_correction, velocity_projection = closed.position_correction, closed.velocity_projection
-closed_forward_derivatives = closed_derivatives.derivatives
+closed_forward_derivatives = closed.derivatives
 
 
 def potential_energy(context: Context) -> Any:
-    return kinematics.potential_energy(context.traversal(), context.gravity)
+    return body_quantities.potential_energy(context.traversal(), context.gravity)
 
 
 def reactions(context: RecordingContext) -> Array:

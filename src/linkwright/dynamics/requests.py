@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 from linkwright.base.arguments import outside
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
+from linkwright.constraints.equations import Constraint, Equations, loop_constraints
+from linkwright.constraints.inertial import CentralLayout
+from linkwright.constraints.masses import CentralEquations
+from linkwright.constraints.newton import start_state
+from linkwright.constraints.tree_bodies import coordinates
 from linkwright.dynamics.functions import (
     COUPLED_METHOD,
     DEFAULT_METHOD,
@@ -29,19 +34,18 @@ from linkwright.dynamics.functions import (
     Method,
     Request,
 )
+from linkwright.dynamics.inertia_checks import undetermined, without_whole_inertia
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.kernels.llvm.compiler import stored_arrays
 from linkwright.model.description import Description
 from linkwright.model.elements import laws_of
-from linkwright.model.frames import coordinate_units
+from linkwright.model.frames import coordinate_units, has_whole_inertia
 from linkwright.model.joint_kinds import KIND_LIST
 from linkwright.model.topology import Topology, span
 from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array
 
 if TYPE_CHECKING:
-    from linkwright.constraints.equations import Constraint
-    from linkwright.constraints.inertial import CentralLayout
     from linkwright.dynamics.closed.redundancy import Redundancy
 
 
@@ -98,11 +102,6 @@ class Structure:
     @cached_property
     def drawn(self) -> NDArray[np.float64]:
         """The tree's coordinates where the bodies are drawn, as near as they come; neutral where they are not."""
-        # For weight: constraint equations are only needed where there is a drawing.
-        from linkwright.constraints.equations import Equations
-        from linkwright.constraints.newton import start_state
-        from linkwright.constraints.tree_bodies import coordinates
-
         d, q = self.description, self.neutral()
         return q if d.start is None else coordinates(self.tree, start_state(Equations(d)), q)
 
@@ -133,8 +132,6 @@ class Structure:
     @cached_property
     def loop_constraints(self) -> tuple[Constraint, ...]:
         """What holds the bodies besides the tree's joints, in the order of the multipliers."""
-        from linkwright.constraints.equations import loop_constraints  # for weight: trees have none
-
         return loop_constraints(self.description, self.topology) if self.closed else ()
 
     @cached_property
@@ -165,33 +162,22 @@ class Structure:
     @cached_property
     def masses(self) -> CentralLayout:
         """The bodies as free masses and all joints as constraints."""
-        # For weight: only long mechanisms with loops or force elements have this form.
-        from linkwright.constraints.inertial import CentralLayout
-        from linkwright.constraints.masses import CentralEquations
-
         return CentralLayout(CentralEquations(self.tree))
 
     @cached_property
     def assembled_masses(self) -> CentralLayout:
         """The same, with constraints that do not touch each other eliminated side by side."""
-        from linkwright.constraints.inertial import CentralLayout  # for weight
-
         return CentralLayout(self.masses.equations, in_rounds=True)
 
     # -- inertias ---------------------------------------------------------------------------------------
     @cached_property
     def regular(self) -> NDArray[np.bool_]:
         """Which bodies have a mass and an inertia about every axis."""
-        d = self.description
-        xx, yy, zz, xy, xz, yz = d.inertia.T
-        volume = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
-        return np.asarray((d.mass > 0.0) & (volume > 1e-12 * (xx + yy + zz) ** 3))
+        return has_whole_inertia(self.description.mass, self.description.inertia)
 
     @cached_property
     def determined(self) -> bool:
         """Whether forces determine the acceleration of every joint of the spanning tree."""
-        from linkwright.dynamics.inertia_checks import undetermined  # for weight: most bodies are regular
-
         return bool(self.regular.all()) or undetermined(self.tree) is None
 
     def singular(self, position: int) -> ModelError:
@@ -362,8 +348,6 @@ class RequestRules(Structure):
         needed = METHODS[request.method].whole_inertias
         if needed == "never" or (needed == "with loops" and not self.closed):
             return
-        from linkwright.dynamics.inertia_checks import without_whole_inertia  # for weight: code in a cache needs none
-
         position = without_whole_inertia(self.tree, self.regular, request.free)
         if position is not None:
             name = self.description.body_names[int(self.topology.body[position])]
@@ -374,11 +358,11 @@ class RequestRules(Structure):
     @cached_property
     def redundancy(self) -> Redundancy:
         """Which of the equations of a closed mechanism repeat others."""
-        # For weight: trees have no loop constraints, and a cache has the numbers of most mechanisms.
-        from linkwright.dynamics.closed.redundancy import Redundancy
+        from linkwright.dynamics.closed.redundancy import Redundancy  # weight: dynamics.closed, which trees do not need
 
         def arrays() -> list[Floats]:
-            from linkwright.dynamics.closed.closed_recorders import redundancy_of  # for weight
+            # weight: the recorders of closed mechanisms, where no cache has the numbers
+            from linkwright.dynamics.closed.closed_recorders import redundancy_of
 
             return redundancy_of(self).arrays()
 
@@ -395,8 +379,7 @@ class RequestRules(Structure):
         """Whether a joint has no inertia along its freedom, and loops, rods or drivers determine its motion instead."""
         if not self.closed or self.regular.all():
             return False
-        from linkwright.dynamics.closed.closed_recorders import (
-            determined_by_constraints,  # for weight: most bodies are regular
-        )
+        # weight: the recorders of closed mechanisms
+        from linkwright.dynamics.closed.closed_recorders import determined_by_constraints
 
         return determined_by_constraints(self)

@@ -15,7 +15,7 @@ from linkwright.tape.derivative_blocks import Directions, push_forward
 
 
 def state_derivatives(context: RecordingContext, function: Callable[..., Array], inputs: Mapping[str, Array]) -> Array:
-    """(n, 2 nv): ∂/∂q in tangent space, then ∂/∂v, of a function with n outputs, at the state of a question.
+    """(n, 2 nv): ∂/∂q in tangent space, then ∂/∂v, of a function with n outputs, at the state of a context.
 
     The function takes `inputs` in their order, of which q and v are the first.
     """

@@ -110,6 +110,13 @@ def pack_inertia(full: Array) -> Array:
     return np.asarray(full)[..., *_UPPER]
 
 
+def has_whole_inertia(mass: Floats, inertia: Floats) -> NDArray[np.bool_]:
+    """(n,): which bodies have a mass (n,) and, in packed rows (n, 6), an inertia about every axis."""
+    xx, yy, zz, xy, xz, yz = inertia.T
+    volume = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
+    return np.asarray((mass > 0.0) & (volume > 1e-12 * (xx + yy + zz) ** 3))
+
+
 def combined_inertia(parts: Sequence[tuple[Any, Array, Array]]) -> tuple[Any, Array, Array]:
     """Mass, centre of mass and inertia about it of parts that are given by these, in one frame; inertias are 3×3.
 

@@ -64,6 +64,12 @@ def length(a: Array) -> Any:
     return np.sqrt(dot(a, a) + 1e-37)
 
 
+def skew(a: Array) -> Array:
+    """ã (3, 3, ...) with ã b = a × b, of a vector or of many, their components first."""
+    zero = 0.0 * a[0]
+    return np.array([[zero, -a[2], a[1]], [a[2], zero, -a[0]], [-a[1], a[0], zero]])
+
+
 def unpack(s: Array) -> Array:
     """The full matrix of a packed symmetric one."""
     return np.array([[s[0], s[3], s[4]], [s[3], s[1], s[5]], [s[4], s[5], s[2]]])

@@ -52,7 +52,7 @@ METHODS: dict[str, Callable[..., constraint_space.Closed]] = {
 
 
 def accelerations(context: RecordingContext) -> tuple[Array, list[Array]]:
-    """Joint accelerations and the multipliers of every hold."""
+    """Joint accelerations and the multipliers of every constraint."""
     tau, wrenches = context.driven(), context.applied()
     return _solve(context, lambda t: constraints_of(context, t), context.gravity, wrenches, tau=tau)
 
@@ -60,19 +60,17 @@ def accelerations(context: RecordingContext) -> tuple[Array, list[Array]]:
 def position_correction(context: RecordingContext) -> tuple[Array, Array]:
     """The least change of q, to first order, that makes Φ zero; and Φ."""
     constraints = constraints_of(context, moving(context, zero=("v",)))
-    dv, _ = _least(context, [constraint.with_right(-constraint.phi) for constraint in constraints])
-    return dv, _joined([constraint.phi for constraint in constraints])
+    return _least(context, constraints, [constraint.phi for constraint in constraints])
 
 
 def velocity_projection(context: RecordingContext) -> tuple[Array, Array]:
     """The least change of v that makes G v + Φ_t zero; and that residual."""
     constraints = constraints_of(context, moving(context))
-    dv, _ = _least(context, [constraint.with_right(-constraint.rate) for constraint in constraints])
-    return dv, _joined([constraint.rate for constraint in constraints])
+    return _least(context, constraints, [constraint.rate for constraint in constraints])
 
 
 def constraint_forces(context: RecordingContext) -> Array:
-    """λ of all holds, one after another."""
+    """λ of all constraints, one after another."""
     return _joined(accelerations(context)[1])
 
 
@@ -87,7 +85,7 @@ def wrenches_of(context: RecordingContext, multipliers: Sequence[Array]) -> dict
 
 
 def resists(context: RecordingContext, alike: RecordingContext) -> bool:
-    """Whether M resists every motion that the holds allow, at a state of plain numbers.
+    """Whether M resists every motion that the constraints allow, at a state of plain numbers.
 
     `alike` asks the same of the mechanism with inertias everywhere: the measure of what counts as none.
     """
@@ -127,8 +125,10 @@ def determined_by_constraints(factory: RequestRules) -> bool:
     return False
 
 
-def _least(context: RecordingContext, constraints: list[ConstraintAtState]) -> tuple[Array, list[Array]]:
-    return _solve(context, lambda t: constraints, np.zeros(3), False, zero=("v", "tau"))
+def _least(context: RecordingContext, constraints: list[ConstraintAtState], missed: list[Array]) -> tuple[Array, Array]:
+    """The least change that takes away what constraints miss, and that."""
+    asked = [replace(constraint, bias=-miss) for constraint, miss in zip(constraints, missed, strict=True)]
+    return _solve(context, lambda t: asked, np.zeros(3), False, zero=("v", "tau"))[0], _joined(missed)
 
 
 def _solve(
@@ -150,14 +150,14 @@ def _solve(
 
 
 def blocks_of(context: RecordingContext) -> Blocks:
-    """The blocks in which the equations of the mechanism's holds are eliminated."""
+    """The blocks in which the equations of the mechanism's constraints are eliminated."""
     factory = context.factory
     certain = not context.request.free or context.request.ranks_hold
     return Blocks(factory.redundancy, [c.form.size for c in factory.loop_constraints], certain=certain)
 
 
 def constraints_of(context: RecordingContext, traversal: Unrolled) -> list[ConstraintAtState]:
-    """The mechanism's holds, at the state of a traversal that has terms and twists."""
+    """The mechanism's constraints, at the state of a traversal that has terms and twists."""
     factory, free = context.factory, context.parameters
     around = Surroundings(lambda name: factory.tree.place(name, free), context.constants, free, factory.size)
     return constraints_at(traversal, factory.loop_constraints, around)
@@ -243,10 +243,7 @@ def _over(block: Block, inputs: Floats) -> Floats:
     """A block's outputs (S, ·) for inputs (S, ·), by NumPy."""
     with np.errstate(all="ignore"):
         outputs = block.evaluate(list(inputs.T))
-    results = np.empty((len(inputs), len(outputs)))
-    for k, output in enumerate(outputs):
-        results[:, k] = output
-    return results
+    return np.stack([np.broadcast_to(output, len(inputs)) for output in outputs], axis=1)
 
 
 def _scales(traversal: Unrolled, constraint: ConstraintAtState, units: Array, size: Any) -> Array:
@@ -300,7 +297,7 @@ def derivatives(context: RecordingContext) -> tuple[Array, Array, Array]:
 
 
 def _residual(context: RecordingContext, parts: Sequence[Array]) -> Array:
-    """R₁ + tau, then R₂, for the question's q, v and a."""
+    """R₁ + tau, then R₂, for the context's q, v and a."""
     factory = context.factory
     wrenches = context.applied(more=wrenches_of(context, parts).items())
     traversal = context.traversal()

@@ -89,7 +89,7 @@ def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple
         if done.all():
             break
         best = np.fmin(best, worst)
-        # Far from closure a whole correction may overshoot. A state stays when it is closed, whatever others need.
+        # Far from closed loops a whole correction may overshoot. A state stays when it is closed, whatever others need.
         most = np.max(np.abs(change) / lengths, axis=-1, keepdims=True, initial=0.0)
         step = change * np.minimum(1.0, FARTHEST / np.maximum(most, 1e-300))
         states = mech.integrate(states, np.where(done[..., None], 0.0, step))

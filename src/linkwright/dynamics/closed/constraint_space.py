@@ -1,15 +1,15 @@
 """Forward dynamics with loop constraints: their multipliers on top of the spanning tree, by systems of small
 semidefinite blocks.
 
-The wrenches of a hold's multipliers go inward as columns P of right-hand sides. With a tree joint's D = Sᵀ M̂ S,
+The wrenches of a constraint's multipliers go inward as columns P of right-hand sides. With a tree joint's D = Sᵀ M̂ S,
 mobility E = D⁻¹ and L = D⁻¹ Sᵀ M̂ (articulated bodies), or L and E = L Φ T of `virtual_work`, which are the same,
 
     u = Sᵀ P + (the joint's own row),   P' = P − Lᵀ u,   K_kl = Σ u_kᵀ E u_l = G_k M⁻¹ G_lᵀ,
     r_k = bias_k − Σ (P_kᵀ β + u_kᵀ a⁰) − (what reaches ground)ᵀ (the acceleration of ground),   K λ = r
 
 sums over links, a⁰ a joint's acceleration with its parent held. K is semidefinite: planar loops repeat their
-constraints. Its blocks are eliminated one hold at a time by generalised inverses, and E Σ u_k λ_k adds to each joint's
-a, which is unique where λ is not. Trees whose joints share coordinates take G and M as matrices instead.
+constraints. Its blocks are eliminated one constraint at a time by generalised inverses, and E Σ u_k λ_k adds to each
+joint's a, which is unique where λ is not. Trees whose joints share coordinates take G and M as matrices instead.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.constraints.elimination import order
 from linkwright.constraints.newton import GAPS
 from linkwright.dynamics.closed.loop_constraints import ConstraintAtState
 from linkwright.dynamics.closed.redundancy import Blocks
@@ -62,32 +63,22 @@ class Elimination:
         self.k, self.scales, self.limits, self.blocks = k, scales, limits, blocks
         self.left: dict[Pair, Array] = dict(k)
         self.inverses: dict[int, Inverse] = {}
-        self.order: list[int] = []
-        self.behind: dict[int, list[int]] = {}  # the neighbours of each that were left when it went
         self.least: Any = 1.0  # the least pivot of those that are independent at regular positions, as part of its size
-        near: dict[int, set[int]] = {a: set() for a in range(len(scales))}
-        for a, b in k:
-            if a != b:
-                near[a].add(b)
-                near[b].add(a)
-        while near:
-            a = min(near, key=lambda x: (len(near[x]), x))
-            neighbours = sorted(near.pop(a))
-            self._eliminate(a, neighbours)
-            for b in neighbours:
-                near[b].discard(a)
-                near[b].update(c for c in neighbours if c != b)
+        count = range(len(scales))
+        near = [{b for b in count if a != b and ((a, b) in k or (b, a) in k)} for a in count]
+        self.order, left_behind = order(near)
+        self.behind = dict(zip(self.order, left_behind, strict=True))  # the neighbours that were left when each went
+        for number, a in enumerate(self.order):
+            self._eliminate(a, self.behind[a], self.order[:number])
 
     def _block(self, a: int, b: int) -> Array | None:
         if (a, b) in self.left:
             return self.left[a, b]
         return self.left[b, a].T if (b, a) in self.left else None
 
-    def _eliminate(self, a: int, neighbours: list[int]) -> None:
+    def _eliminate(self, a: int, neighbours: list[int], before: Sequence[int]) -> None:
         pivot_block = self._block(a, a)
-        rank = self.blocks.rank(a, self.order)
-        self.order.append(a)
-        self.behind[a] = neighbours
+        rank = self.blocks.rank(a, before)
         if pivot_block is None:  # nothing gives way: what it asks is left out
             self.behind[a] = []
             return
@@ -99,8 +90,8 @@ class Elimination:
             for c in neighbours:
                 if b <= c:
                     less = share @ beside[c]
-                    before = self.left.get((b, c))
-                    self.left[b, c] = -less if before is None else before - less
+                    block = self.left.get((b, c))
+                    self.left[b, c] = -less if block is None else block - less
 
     def solve(self, right: Sequence[Array]) -> list[Array]:
         """A solution n of K n = r, refined once."""
@@ -159,7 +150,7 @@ NOISE = 1e-10
 #: mechanism's size: a pivot below the square of so many times that part counts as zero, but none above the second. Of
 #: equations that are independent at regular positions, those are zero that are lost in rounding or in that part.
 OPEN, MOST, ROUNDING = 10.0, 1e-4, 1e-14
-Closed = tuple[Array, list[Array]]  # joint accelerations, and the multipliers of each hold
+Closed = tuple[Array, list[Array]]  # joint accelerations, and the multipliers of each constraint
 ConstraintsAt = Callable[[Unrolled], list[ConstraintAtState]]
 
 
@@ -214,14 +205,14 @@ class Joint:
 
 @dataclass(frozen=True)
 class Columns:
-    """One hold's equations: u by position, and r."""
+    """One constraint's equations: u by position, and r."""
 
     u: Mapping[int, Array]
     right: Array
 
 
 class Space:
-    """The constraint space of a tree: K and r of its holds, solved."""
+    """The constraint space of a tree: K and r of its constraints, solved."""
 
     def __init__(
         self,
@@ -246,7 +237,7 @@ class Space:
         self.multipliers = elimination(traversal, constraints, k, blocks).solve([c.right for c in self.columns])
 
     def _columns(self, constraint: ConstraintAtState) -> Columns:
-        """Take a hold's wrenches inward."""
+        """Take a constraint's wrenches inward."""
         traversal, m = self.traversal, constraint.size
         p: dict[int, Array] = {}
         for handle, columns in constraint.ends:
@@ -307,7 +298,7 @@ def by_mass_matrix(
 def responses(
     traversal: Unrolled, constraints: Sequence[ConstraintAtState], g: Sequence[Array], factor: Factor, blocks: Blocks
 ) -> tuple[list[Array], Elimination]:
-    """G M⁻¹ of each hold, by G and the factors of M, and K = G M⁻¹ Gᵀ of all of them eliminated."""
+    """G M⁻¹ of each constraint, by G and the factors of M, and K = G M⁻¹ Gᵀ of all of them eliminated."""
     response = [np.array([factor.solve(list(row)) for row in rows]).reshape(rows.shape) for rows in g]
     count = range(len(constraints))
     k = {(a, b): g[a] @ response[b].T for a in count for b in count if a <= b}
@@ -315,7 +306,7 @@ def responses(
 
 
 def gradient(traversal: Unrolled, constraint: ConstraintAtState) -> Array:
-    """G (m, nv) of one hold."""
+    """G (m, nv) of one constraint."""
     x = traversal.coordinates
     p: dict[int, Array] = {}
     for handle, columns in constraint.ends:
@@ -350,7 +341,7 @@ def elimination(
 
 
 def limits(constraints: Sequence[ConstraintAtState], blocks: Blocks) -> Limits:
-    """Which pivots count as zero, where loops are open by what the holds miss."""
+    """Which pivots count as zero, where loops are open by what the constraints miss."""
     miss = sum(constraint.miss for constraint in constraints)
     rounded = min((GAPS * blocks.ranks.gap) ** 2, MOST)
     beyond = maximum(max(RANK_TOLERANCE, rounded), minimum(OPEN**2 * miss, MOST))
@@ -359,7 +350,7 @@ def limits(constraints: Sequence[ConstraintAtState], blocks: Blocks) -> Limits:
 
 
 def rows_of(traversal: Unrolled, constraint: ConstraintAtState) -> dict[int, Array]:
-    """What a hold asks of joints' own coordinates: (nv, m) by position."""
+    """What a constraint asks of joints' own coordinates: (nv, m) by position."""
     rows: dict[int, Array] = {}
     for d in constraint.direct:
         unit = np.eye(traversal.links[d.position].kind.nv)[d.index]
@@ -390,6 +381,6 @@ def _inertias(traversal: Unrolled, i: int) -> Array:
 
 
 def _carrying(traversal: Unrolled, constraint: ConstraintAtState) -> list[int]:
-    """The links that a hold acts on and those that carry them, from the tips inward."""
+    """The links that a constraint acts on and those that carry them, from the tips inward."""
     ends = {handle.position for handle, _ in constraint.ends} | {d.position for d in constraint.direct}
     return sorted({i for end in ends for i in traversal.tree.topology.path(end)}, reverse=True)

@@ -5,9 +5,9 @@ Both handles of a pair are at its second frame, in the axes of that frame: one r
 the first's. With θ̈ = ẇ of each link taken to its handle and w the second's twist relative to the first,
 θ̈_second − θ̈_first = ẇ + w_second × w. What holds or pushes the two does so at the handles.
 
-A hold has m equations Φ(q, t) = 0 with Φ̇ = G v + Φ_t. Its multipliers λ push links by the wrenches (columns λ) at its
-ends, and joints by (row λ) along their own coordinates, so that Gᵀλ is what these do to the tree; and with θ̈ = ẇ of the
-links taken to its ends, G a = γ reads  Σ columnsᵀ θ̈ + Σ rowᵀ a = bias.
+A constraint has m equations Φ(q, t) = 0 with Φ̇ = G v + Φ_t. Its multipliers λ push links by the wrenches (columns λ) at
+its ends, and joints by (row λ) along their own coordinates, so that Gᵀλ is what these do to the tree; and with θ̈ = ẇ of
+the links taken to its ends, G a = γ reads  Σ columnsᵀ θ̈ + Σ rowᵀ a = bias.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from typing import Any
 import numpy as np
 
 from linkwright.constraints.equations import Constraint, by_follower
-from linkwright.constraints.forms import Form, coordinate, drift, equations, jacobian
+from linkwright.constraints.forms import Form, coordinate, drift, equations, jacobian, law_rates
 from linkwright.dynamics.traversals.traversal import Link, Unrolled
-from linkwright.model.expression import Expression
 from linkwright.spatial.algebra import Array, dot, is_zero, motion_cross
 from linkwright.spatial.rotation import General, Transform, by_column
-from linkwright.tape.build import record
 from linkwright.tape.scalar import is_recorded
 
 Place = tuple[int, Array, Array]  # link position (−1 ground), R and p in link axes
@@ -158,7 +156,7 @@ class OpenLoop(ValueError):
 
 @dataclass(frozen=True)
 class Direct:
-    """A joint's own coordinate in a hold's equations: its position, its number there, and a factor an equation."""
+    """A joint's own coordinate in a constraint's equations: its position, its number there, a factor an equation."""
 
     position: int
     index: int
@@ -180,14 +178,10 @@ class ConstraintAtState:
     def size(self) -> int:
         return len(self.phi)
 
-    def with_right(self, right: Array) -> ConstraintAtState:
-        """The same, asking for other accelerations."""
-        return replace(self, bias=right)
-
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What holds need to know besides the links: where frames are, names of laws, and recorded parameters."""
+    """What constraints need to know besides the links: where frames are, names of laws, and recorded parameters."""
 
     place: Callable[[str], Place]
     names: Mapping[str, Any]  # parameters and TIME
@@ -198,7 +192,7 @@ class Surroundings:
 def constraints_at(
     traversal: Unrolled, loop_constraints: Sequence[Constraint], around: Surroundings
 ) -> list[ConstraintAtState]:
-    """All holds, for a traversal that has the links' `terms` and twists `w`."""
+    """All constraints, for a traversal that has the links' `terms` and twists `w`."""
     positions = {int(j): i for i, j in enumerate(traversal.tree.topology.joint)}
     return [_constraint_at(traversal, c, around, positions) for c in loop_constraints]
 
@@ -310,12 +304,12 @@ def _scaled(constraint: ConstraintAtState, factor: Any) -> ConstraintAtState:
 
 
 def _added(constraint: ConstraintAtState, rate: Any, direct: Direct) -> ConstraintAtState:
-    """With a tree joint's share, whose value the hold's Φ knows already."""
+    """With a tree joint's share, whose value the constraint's Φ knows already."""
     return replace(constraint, rate=constraint.rate + rate, direct=(direct,))
 
 
 def _sum(constraint: ConstraintAtState, other: ConstraintAtState) -> ConstraintAtState:
-    """With another's share, whose value the hold's Φ knows already."""
+    """With another's share, whose value the constraint's Φ knows already."""
     return replace(
         constraint,
         rate=constraint.rate + other.rate,
@@ -325,7 +319,7 @@ def _sum(constraint: ConstraintAtState, other: ConstraintAtState) -> ConstraintA
 
 
 def together(constraints: Sequence[ConstraintAtState], groups: Sequence[Sequence[int]]) -> list[ConstraintAtState]:
-    """The holds of each group as one, their equations one after another."""
+    """The constraints of each group as one, their equations one after another."""
     return [constraints[group[0]] if len(group) == 1 else _joined([constraints[k] for k in group]) for group in groups]
 
 
@@ -348,26 +342,8 @@ def _joined(parts: Sequence[ConstraintAtState]) -> ConstraintAtState:
     )
 
 
-def law_rates(law: Expression, names: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """A law's value, rate and second rate in TIME."""
-    known = [name for name in sorted(law.names()) if name != "TIME"]
-    t, p = names["TIME"], np.array([names[name] for name in known] or [0.0])
-    if "TIME" not in law.names():
-        return law.evaluate(names), 0.0, 0.0
-
-    def value(t: Array, p: Array) -> Array:
-        return np.array([law.evaluate({**dict(zip(known, p, strict=False)), "TIME": t[0]}) + 0.0 * t[0]])
-
-    once = record(value, 1, len(p)).forward()
-    twice = once.forward()
-    at, one, none, still = np.array([t]), np.ones(1), np.zeros(1), np.zeros(len(p))
-    f, rate = once(at, p, one, still)
-    second = twice(at, p, one, still, one, still, none, still)[3]
-    return f[0], rate[0], second[0]
-
-
 def as_ends(traversal: Unrolled, constraint: ConstraintAtState) -> ConstraintAtState:
-    """The same hold with joints' own shares as wrenches on their links: Tᵀ (θ̈ − C θ̈_λ − β) is a."""
+    """The same constraint with joints' own shares as wrenches on their links: Tᵀ (θ̈ − C θ̈_λ − β) is a."""
     ends, bias = list(constraint.ends), constraint.bias
     for d in constraint.direct:
         link, row = traversal.links[d.position], traversal.rows[d.position]

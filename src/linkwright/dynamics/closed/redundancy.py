@@ -21,7 +21,6 @@ from linkwright.base.arguments import outside
 from linkwright.base.arrays import Floats
 from linkwright.constraints.nearest_mechanism import Poses, closing_mechanism
 from linkwright.constraints.newton import GAPS, MISFIT
-from linkwright.dynamics.programs import ProgramFactory
 from linkwright.errors import LinkwrightWarning
 from linkwright.model.bodies import body_states
 from linkwright.model.description import Description
@@ -242,13 +241,13 @@ def redundancy(evaluate: Evaluate, move: Move, q: Floats, driven: NDArray[np.boo
         some = np.flatnonzero(np.any(g != 0.0, axis=(0, 2))).tolist()
         if here.rank(some) == len(some):
             return Redundancy([Position(g[0], 0.0)])
-    positions = _assembled(evaluate, move, starts[: len(NEAR)], driven)
-    positions = positions or _assembled(evaluate, move, starts[len(NEAR) :], driven)
+    positions = assembled_positions(evaluate, move, starts[: len(NEAR)], driven)
+    positions = positions or assembled_positions(evaluate, move, starts[len(NEAR) :], driven)
     closed = [p for p in positions if not p.gap]
     return Redundancy(closed if 2 * len(closed) >= len(positions) else [p for p in positions if p.gap])
 
 
-def _assembled(evaluate: Evaluate, move: Move, q: Floats, driven: NDArray[np.bool_]) -> list[Position]:
+def assembled_positions(evaluate: Evaluate, move: Move, q: Floats, driven: NDArray[np.bool_]) -> list[Position]:
     """The assembled positions nearest to each of these (S, n), as far as there are."""
     positions: list[Position] = []
     for _ in range(ROUNDS):
@@ -317,7 +316,7 @@ def _open(gap: float) -> str:
 
 def _nearest(mech: Mechanism, gap: float) -> NearestClosed:
     text = _open(gap)
-    changed = _description(mech.description)
+    changed = _description(mech)
     if changed is not None:
         near = type(mech)(changed)
         if not near.programs.gap:
@@ -329,9 +328,10 @@ def _nearest(mech: Mechanism, gap: float) -> NearestClosed:
     return NearestClosed(mech, f"{text}: {UNCERTAIN}")
 
 
-def _description(d: Description) -> Description | None:
+def _description(mech: Mechanism) -> Description | None:
     """The nearest description whose joints close their loops; the other constraints take no part."""
-    factory = ProgramFactory(
+    d = mech.description
+    factory = type(mech.programs)(
         replace(d, mimics=(), point_constraints=(), drivers=(), elements=(), initial=(), bindings={})
     )
     if not factory.closed or not factory.gap:

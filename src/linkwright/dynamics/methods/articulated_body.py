@@ -84,10 +84,10 @@ def articulate(link: Link, state: State, below: State) -> tuple[dict[str, Array]
     left = {"us": us, "pivots": np.array(inverse), "lower": _strictly_lower(lower), "u": u}
     if link.parent_is_ground:
         return left, {}
-    x = link.transform(terms)
     if kind.selects is not None and kind.nv == 6 and not link.geared:
         # Nothing but the joint force passes.
-        return left, {"m": np.zeros(6), "h": np.zeros((3, 3)), "a": np.zeros(6), "f": x.inward(tau)}
+        force = link.transform(terms).inward(tau)
+        return left, {"m": np.zeros(6), "h": np.zeros((3, 3)), "a": np.zeros(6), "f": force}
     # M̂ S D⁻¹ Sᵀ M̂ = Σ y yᵀ / d over the columns y of M̂ S L⁻ᵀ.
     columns = _forward_columns(lower, us)
     free = () if kind.selects is None or link.geared else kind.selects
@@ -102,8 +102,15 @@ def articulate(link: Link, state: State, below: State) -> tuple[dict[str, Array]
                 passing[i][j] = passing[j][i] = entry
     mprime = ArticulatedInertia.from_dense(np.array(passing))
     passed = hhat + mprime.times(state["beta"]) + us @ ldl_solve(lower, inverse, u) if kind.nv else hhat
-    moved = x.inertia(mprime)
-    return left, {**moved.fields, "f": x.inward(passed)}
+    return left, passed_on(link, terms, mprime, passed)
+
+
+def passed_on(link: Link, terms: Array, inertia: ArticulatedInertia, force: Array) -> dict[str, Array]:
+    """What the parent of a link gets of an inertia and a force at the link; ground gets nothing."""
+    if link.parent_is_ground:
+        return {}
+    x = link.transform(terms)
+    return {**x.inertia(inertia).fields, "f": x.inward(force)}
 
 
 def accelerations(link: Link, state: State, up: State) -> dict[str, Array]:

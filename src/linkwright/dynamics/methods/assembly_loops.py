@@ -1,4 +1,4 @@
-r"""Forward dynamics by assembly, holds included: bodies are joined joint by joint, in balanced order.
+r"""Forward dynamics by assembly, loop constraints included: bodies are joined joint by joint, in balanced order.
 
 An assembly is known at its handles, one for each side of a joint still open, by θ̈_h = Σ_k Φ_hk f_k + β_h. It starts
 as a free body (with the bodies on fixed joints that it carries), or as ground: Φ = 0, β = −gravity. A joint holds two
@@ -17,7 +17,7 @@ of one assembly, and asks for Σ P_sᵀ θ̈_s = c. With U_h = Σ_s Φ_hs P_s an
     λ = g − Σ⁺ Σ_k U_kᵀ f_k,  g = Σ⁺ (c − Σ P_sᵀ β_s),   up:  Φ_hk − U_h Σ⁺ U_kᵀ,  β_h + U_h g
 
 Yamane and Nakamura's formulas are this for two assemblies of two handles. A tree joint joins two assemblies, of which
-one floats, so that Qᵀ Σ Q has an inverse; a hold closes as soon as one assembly has all its handles.
+one floats, so that Qᵀ Σ Q has an inverse; a constraint closes as soon as one assembly has all its handles.
 This is straight-line code for mechanisms of moderate size.
 """
 
@@ -25,24 +25,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from linkwright.dynamics.closed.constraint_space import Closed, ConstraintsAt, Scales, inverse_of, limits
 from linkwright.dynamics.closed.loop_constraints import ConstraintAtState, Handle, Junction, as_ends, rooted
 from linkwright.dynamics.closed.redundancy import Blocks
-from linkwright.dynamics.methods.articulated_body import eliminate
+from linkwright.dynamics.methods.articulated_body import eliminate, passed_on
 from linkwright.dynamics.methods.newton_euler import ground_acceleration
 from linkwright.dynamics.methods.virtual_work import held, with_armature
 from linkwright.dynamics.traversals.traversal import Link, State, Unrolled
-from linkwright.spatial.algebra import Array, inverse
+from linkwright.spatial.algebra import Array, inverse, symmetric_product, unpack_symmetric
 from linkwright.spatial.rotation import ArticulatedInertia
 from linkwright.tape.block import maximum
 
 #: Σ is a difference: below this part of the bodies' own mobility (1e-12 with the rank tolerance) it is rounding.
 NOISE = 1e-2
-#: The number of a joint or a hold, and its side: of a joint 0 the parent's, 1 the child's.
+#: The number of a joint or a constraint, and its side: of a joint 0 the parent's, 1 the child's.
 Key = tuple[int, int]
 
 
@@ -71,11 +70,7 @@ def bodies(link: Link, state: State, below: State) -> tuple[dict[str, Array], di
     if link.kind.nv:
         phi = inverse(rigid.dense())
         return {"phi": phi, "free": -(phi @ force)}, {}
-    if link.parent_is_ground:
-        return {}, {}
-    x = link.transform(state["terms"])
-    moved = x.inertia(rigid)
-    return {}, {**moved.fields, "f": x.inward(force)}
+    return {}, passed_on(link, state["terms"], rigid, force)
 
 
 def _tree_joint(traversal: Unrolled, i: int) -> Junction:
@@ -99,31 +94,21 @@ class Assembly:
 
 
 @dataclass(frozen=True)
-class Join:
-    """What a joint's way down needs: its force is f = g − W Σ Uᵀ f over the handles that stayed open."""
+class Joined:
+    """What the way down needs of a joint, or of a loop constraint: over the handles that stayed open, the joint's force
+    is f = g − W Σ Uᵀ f, and the constraint's multipliers are λ = g − W Σ Uᵀ f with W = Σ⁺."""
 
-    joint: int
+    number: int  # of the joint, or of the constraint
+    loop: bool  # whether it is a loop constraint
     u: Mapping[Key, Array]
     w: Array
     g: Array
     sigma: Array
-    gap: Array  # Δβ − c
-
-
-@dataclass(frozen=True)
-class JoinedLoop:
-    """What a hold's way down needs: λ = g − Σ⁺ Σ Uᵀ f."""
-
-    number: int
-    u: Mapping[Key, Array]
-    inverse: Array
-    g: Array
-    sigma: Array
-    gap: Array  # Σ Pᵀ β − c
+    gap: Array  # Δβ − c, or Σ Pᵀ β − c
 
 
 class Assembling:
-    """The joints and holds of a mechanism, joined one after another."""
+    """The joints and constraints of a mechanism, joined one after another."""
 
     def __init__(
         self,
@@ -136,7 +121,7 @@ class Assembling:
         self.joints, self.constraints, self.trees = joints, constraints, len(joints)
         self.open, self.limits, self.blocks = list(range(len(constraints))), limits(constraints, blocks), blocks
         self.closed: list[int] = []
-        self.joined: list[Join | JoinedLoop] = []
+        self.joined: list[Joined] = []
         at: dict[int, list[tuple[Key, Handle]]] = {}
         for n, joint in enumerate(joints):
             for side, handle in enumerate((joint.parent, joint.child)):
@@ -171,7 +156,7 @@ class Assembling:
                     left.remove(n)
 
     def _close_all(self) -> list[Assembly]:
-        """Close every hold that has all its handles in one assembly."""
+        """Close every constraint that has all its handles in one assembly."""
         ready = [n for n in self.open if len({id(self.of[key]) for key in self._keys(n)}) == 1]
         self.open = [n for n in self.open if n not in ready]
         return [self._close(n) for n in ready]
@@ -195,7 +180,7 @@ class Assembling:
             w = with_armature(w, sigma, joint.link.dual(joint.terms), joint.link.armature)
         drive = joint.link.joint_wrench(joint.terms, joint.link.tau)
         g = drive - w @ (gap + sigma @ drive)
-        self.joined.append(Join(n, u, w, g, sigma, gap))
+        self.joined.append(Joined(n, False, u, w, g, sigma, gap))
         return self._without(both, u, w, g)
 
     def _close(self, n: int) -> Assembly:
@@ -222,7 +207,7 @@ class Assembling:
         g = -(inverse @ gap)
         left = Assembly({k: beta for k, beta in whole.beta.items() if k not in ends}, whole.phi)
         u = {k: x for k, x in u.items() if k not in ends}
-        self.joined.append(JoinedLoop(n, u, inverse, g, sigma, gap))
+        self.joined.append(Joined(n, True, u, inverse, g, sigma, gap))
         return self._without(left, u, inverse, g)
 
     def _without(self, old: Assembly, u: Mapping[Key, Array], w: Array, g: Array) -> Assembly:
@@ -234,46 +219,34 @@ class Assembling:
             for k in handles[at:]:
                 block = old.block(h, k)
                 if share is not None and k in u:
-                    block = _difference(block, _product(share, u[k], symmetric=h == k))
+                    less = unpack_symmetric(symmetric_product(share, u[k].T), 6) if h == k else share @ u[k].T
+                    block = _difference(block, less)
                 if block is not None:
                     assembly.phi[h, k] = block
         self.of.update(dict.fromkeys(handles, assembly))
         return assembly
 
     def down(self) -> tuple[list[Array], list[Array]]:
-        """Down again: each joint's force, the accelerations of the tree's joints, and the holds' multipliers."""
+        """Down again: each joint's force, the accelerations of the tree's joints, and the constraints' multipliers."""
         force: dict[Key, Array] = {}
         accelerations: list[Array] = [np.zeros(0)] * self.trees
         multipliers: list[Array] = [np.zeros(0)] * len(self.constraints)
         for done in reversed(self.joined):
-            if isinstance(done, JoinedLoop):
-                constraint = self.constraints[done.number]
-                e = sum((u.T @ force[k] for k, u in done.u.items()), np.zeros(constraint.size))
-                x = done.g - done.inverse @ e
+            n = done.number
+            e = sum((u.T @ force[k] for k, u in done.u.items()), np.zeros(len(done.g)))
+            f = done.g - done.w @ e
+            if done.loop:
                 # Refined once: Σ may be near to losing rank.
-                x = multipliers[done.number] = x - done.inverse @ (done.sigma @ x + e + done.gap)
-                for key, (_, columns) in zip(self._keys(done.number), constraint.ends, strict=True):
-                    force[key] = columns @ x
+                multipliers[n] = f - done.w @ (done.sigma @ f + e + done.gap)
+                for key, (_, columns) in zip(self._keys(n), self.constraints[n].ends, strict=True):
+                    force[key] = columns @ multipliers[n]
             else:
-                e = sum((u.T @ force[k] for k, u in done.u.items()), np.zeros(6))
-                f = done.g - done.w @ e
-                joint = self.joints[done.joint]
-                accelerations[done.joint] = joint.link.joint_rates(joint.terms, done.sigma @ f + e + done.gap)
-                force[done.joint, 0], force[done.joint, 1] = -f, f
+                joint = self.joints[n]
+                accelerations[n] = joint.link.joint_rates(joint.terms, done.sigma @ f + e + done.gap)
+                force[n, 0], force[n, 1] = -f, f
         return accelerations, multipliers
 
 
 def _difference(a: Array | None, b: Array | None) -> Array | None:
     """a − b of blocks, where None is zero."""
     return a if b is None else -b if a is None else a - b
-
-
-def _product(a: Array, b: Array, *, symmetric: bool) -> Array:
-    """A Bᵀ; of one that is known to be symmetric, only half is computed."""
-    if not symmetric:
-        return a @ b.T
-    rows: list[list[Any]] = [[0.0] * 6 for _ in range(6)]
-    for i in range(6):
-        for j in range(i, 6):
-            rows[i][j] = rows[j][i] = a[i] @ b[j]
-    return np.array(rows)

@@ -65,7 +65,7 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
     sheet.table("nodes", c.nodes)
     sheet.table("passed", c.nothing + 1)
     none, still = np.zeros(3), np.zeros(6)
-    sheet.set("links", c.n, {"r": np.eye(3), "p": none, "force": still})
+    sheet.set("links", c.n, {"turn": np.eye(3), "p": none, "force": still})
     sheet.set("links", c.ground, {"omega": none, "b": ground_acceleration(gravity)})
     sheet.set("passed", c.nothing, {"m": still, "h": np.zeros((3, 3)), "a": still, "f": still})
 
@@ -82,9 +82,9 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
     sheet.stage(
         Operation(turn_end, None, {"row": link(c.ends), "node": node(c.ends)}, ("node", c.ends)),
         Operation(
-            turn_on,
+            turn,
             None,
-            {"row": link(c.inner), "below": node(following), "node": node(c.inner)},
+            {"above": link(c.inner), "below": node(following), "node": node(c.inner)},
             ("node", c.inner),
             [("node", following)],
         ),
@@ -97,9 +97,9 @@ def forward_dynamics(sheet: Sheet, c: Contraction, gravity: Array, *, wrenches: 
         ),
     )
     ends = {"node": node(source), "base": link(base), "row": link(c.ends)}
-    within = {"base": link(c.parent[c.inner]), "row": link(c.inner)}
+    within = {"node": link(c.inner), "base": link(c.parent[c.inner]), "row": link(c.inner)}
     sheet.stage(Operation(spin, None, ends, ("omega", c.ends), [("omega", base)]))
-    sheet.stage(Operation(spin_on, None, within, ("omega", c.inner), [("omega", c.parent[c.inner])]))
+    sheet.stage(Operation(spin, None, within, ("omega", c.inner), [("omega", c.parent[c.inner])]))
 
     alone = {
         "light": ("passed", c.light[c.ends]),
@@ -196,34 +196,23 @@ def place(link: Link, row: State) -> Fields:
     terms = link.terms()
     x = link.transform(terms)
     twist = link.joint_twist(terms, link.v)
-    return {"row": {"terms": terms, "r": x.rotation.matrix(), "p": np.asarray(x.p), "turning": twist[3:]}}
+    return {"row": {"terms": terms, "turn": x.rotation.matrix(), "p": np.asarray(x.p), "spin": twist[3:]}}
 
 
 def turn_end(row: State, node: State) -> Fields:
     """R and ω of one link against what carries it."""
-    return {"node": {"turn": row["r"], "spin": row["turning"]}}
-
-
-def turn_on(row: State, below: State, node: State) -> Fields:
-    """R and ω of the last link of a stretch against what carries its first."""
-    r = below["turn"]
-    return {"node": {"turn": row["r"] @ r, "spin": row["turning"] @ r + below["spin"]}}
+    return {"node": {"turn": row["turn"], "spin": row["spin"]}}
 
 
 def turn(above: State, below: State, node: State) -> Fields:
-    """R and ω of the last link of two nodes against what carries the first."""
+    """R and ω of the last link of two nodes, or of a link and a node, against what carries the first."""
     r = below["turn"]
     return {"node": {"turn": above["turn"] @ r, "spin": above["spin"] @ r + below["spin"]}}
 
 
 def spin(node: State, base: State, row: State) -> Fields:
-    """ω of a node's last link, in its axes."""
+    """ω of a node's last link, or of a link, in its axes, from that of what carries it."""
     return {"row": {"omega": base["omega"] @ node["turn"] + node["spin"]}}
-
-
-def spin_on(base: State, row: State) -> Fields:
-    """ω of a link from that of its parent."""
-    return {"row": {"omega": base["omega"] @ row["r"] + row["turning"]}}
 
 
 # -- up -----------------------------------------------------------------------------------------------------
@@ -231,7 +220,7 @@ def free(body: Link, light: State, row: State, child: State, node: State, *, wre
     """One link, with what its light children pass to it, and with the wrench applied to it if there are `wrenches`."""
     force = light["f"] - body.wrench if wrenches else light["f"]
     m = body.rigid_inertia() + ArticulatedInertia.of(light)
-    x = Transform(General(child["r"]), child["p"])
+    x = Transform(General(child["turn"]), child["p"])
     one = {
         "m": pack_symmetric(m.dense()),
         "x": np.stack([x.outward(unit) for unit in np.eye(6)], axis=1),
@@ -249,7 +238,7 @@ def set_on(
     gyroscopic = _gyroscopic(body, row["omega"])
     h = gyroscopic - body.wrench if wrenches else gyroscopic
     cut = Cut(link, joint, unpack_symmetric(below["m"], 6), below["h"])
-    x, xb = Transform(General(joint["r"]), joint["p"]), below["x"]
+    x, xb = Transform(General(joint["turn"]), joint["p"]), below["x"]
     beta = centripetal_twist(x, row["omega"])
     inertia = body.rigid_inertia() + x.inertia(ArticulatedInertia.from_dense(cut.w))
     _, b1 = cut.across(beta, cut.still)
@@ -294,7 +283,7 @@ def hang(link: Link, joint: State, node: State, carrier: State) -> Fields:
 def hand_on(link: Link, joint: State, node: State, carrier: State, up: State) -> Fields:
     """`hang`, and what the path passes to the link that carries it."""
     cut = Cut(link, joint, unpack_symmetric(node["m"], 6), node["h"])
-    x = Transform(General(joint["r"]), joint["p"])
+    x = Transform(General(joint["turn"]), joint["p"])
     inertia = x.inertia(ArticulatedInertia.from_dense(cut.w))
     force = x.inward(cut.u + cut.w @ (centripetal_twist(x, carrier["omega"]) + cut.c))
     return {"joint": cut.left(), "up": {**inertia.fields, "f": force}}
@@ -308,14 +297,14 @@ def rake(left: State, right: State, sum: State) -> Fields:
 # -- down ---------------------------------------------------------------------------------------------------
 def release(link: Link, joint: State, carrier: State) -> Fields:
     """The accelerations at a path's first joint, from those of the link that carries it."""
-    cut, x = Released(link, joint), Transform(General(joint["r"]), joint["p"])
+    cut, x = Released(link, joint), Transform(General(joint["turn"]), joint["p"])
     b2 = x.outward(carrier["b"]) + centripetal_twist(x, carrier["omega"])
     return cut.solved(b2, cut.still)
 
 
 def follow(link: Link, joint: State, carrier: State, below: State, after: State) -> Fields:
     """The accelerations at a joint within a stretch, from its carrier's and the force at the stretch's end."""
-    cut, x = Released(link, joint), Transform(General(joint["r"]), joint["p"])
+    cut, x = Released(link, joint), Transform(General(joint["turn"]), joint["p"])
     b2 = x.outward(carrier["b"]) + centripetal_twist(x, carrier["omega"])
     return cut.solved(b2, cut.still - cut.yielding(after["force"] @ below["x"]))
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.dynamics.methods.articulated_body import accelerated, three_passes
+from linkwright.dynamics.methods.articulated_body import accelerated, passed_on, three_passes
 from linkwright.dynamics.traversals.traversal import Link, State, Traversal
 from linkwright.spatial.algebra import Array, inverse
 from linkwright.spatial.rotation import ArticulatedInertia
@@ -41,11 +41,7 @@ def reduce(link: Link, state: State, below: State) -> tuple[dict[str, Array], di
         left = {"mj": mj, "d": d, "driving": link.tau - link.project(terms, hhat)}
         passed = ArticulatedInertia.from_dense(u @ mhat.dense())
         push = u @ push + mj @ (d @ link.tau)
-    if link.parent_is_ground:
-        return left, {}
-    x = link.transform(terms)
-    moved = x.inertia(passed)  # (59)
-    return left, {**moved.fields, "f": x.inward(push)}  # (60)
+    return left, passed_on(link, terms, passed, push)  # (59, 60)
 
 
 def eliminate(link: Link, terms: Array, mhat: ArticulatedInertia) -> tuple[Array, Array, Array]:

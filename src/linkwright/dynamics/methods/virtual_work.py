@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.dynamics.methods.articulated_body import accelerated, three_passes
+from linkwright.dynamics.methods.articulated_body import accelerated, passed_on, three_passes
 from linkwright.dynamics.traversals.traversal import Link, State, Traversal
 from linkwright.model.joint_kinds import JointKind
 from linkwright.spatial.algebra import Array, inverse, symmetric_product, unpack_symmetric
@@ -57,11 +57,7 @@ def eliminate(link: Link, state: State, below: State) -> tuple[dict[str, Array],
         ahat = ArticulatedInertia.from_dense(w)
     else:
         passed = -p
-    if link.parent_is_ground:
-        return left, {}
-    x = link.transform(terms)
-    moved = x.inertia(ahat)
-    return left, {**moved.fields, "f": x.inward(passed)}
+    return left, passed_on(link, terms, ahat, passed)
 
 
 def accelerations(link: Link, state: State, up: State) -> dict[str, Array]:

@@ -3,9 +3,9 @@ stand, what a step reads and gives.
 
 Both ways of rolling a recursion into loops, over links (`rolled`) and over levels (`levels`), record their steps so.
 
-A field is a number or some of every link: `written` by passes, read by passes as the link's `own` or by its children
-(`up`), or `summed` from the children. Plainly, every link has one row for all of them, and every number has one
-place of its own: what reverse accumulation needs. Packed, as a kernel wants it that only asks for the answer, a row
+A field is a number or some of every link: `written` by passes, read by passes at the link itself (`here`) or by its
+children (`up`), or `summed` from the children. Plainly, every link has one row for all of them, and every number has
+one place of its own: what reverse accumulation needs. Packed, as a kernel wants it that only asks for the answer, a row
 holds what one pass leaves to another and is as long as its link needs, places are used again, and what goes from link
 to link within one pass stands in a slot that lives as long as the children need it: two are enough for a chain.
 """
@@ -160,7 +160,7 @@ class Field:
 
     sizes: dict[int, int] = field(default_factory=dict)
     written: set[int] = field(default_factory=set)
-    own: set[int] = field(default_factory=set)
+    here: set[int] = field(default_factory=set)
     up: set[int] = field(default_factory=set)
     summed: set[int] = field(default_factory=set)
 
@@ -171,17 +171,17 @@ class Field:
 
     @property
     def read(self) -> bool:
-        return bool(self.own or self.up)
+        return bool(self.here or self.up)
 
     def needed(self, number: int) -> bool:
         """Whether anything reads what pass `number` writes."""
-        return any(p > number for p in self.own) or any(p >= number for p in self.up)
+        return any(p > number for p in self.here) or any(p >= number for p in self.up)
 
     def home(self) -> Home:
         """The packed form's buffer."""
-        if len(self.summed) == 1 and self.own == self.summed and not self.up:
+        if len(self.summed) == 1 and self.here == self.summed and not self.up:
             return "sums"
-        if len(self.written) == 1 and self.up == self.written and not self.own:
+        if len(self.written) == 1 and self.up == self.written and not self.here:
             return "carried"
         return "rows"
 
@@ -232,7 +232,7 @@ def _apart(a: Field, b: Field) -> bool:
 
 
 def _before(a: Field, b: Field) -> bool:
-    return bool(b.written) and not (a.up or a.summed or b.summed) and max(a.own) <= min(b.written)
+    return bool(b.written) and not (a.up or a.summed or b.summed) and max(a.here) <= min(b.written)
 
 
 def _gap(taken: Collection[tuple[int, int]], size: int) -> int:

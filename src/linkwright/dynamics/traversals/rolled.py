@@ -87,7 +87,7 @@ class Rolled:
     def _link(self, number: int, recording: Recording, suffix: str = "") -> Link:
         return recorded_link(self.signatures[number], recording, suffix, self.still)
 
-    def _own(self, number: int, recording: Recording, where: str = "own") -> Lazy:
+    def _state(self, number: int, recording: Recording, where: str = "here") -> Lazy:
         shapes = {name: shape for (k, name), shape in self.shapes.items() if k == number}
         return Lazy(shapes, lambda name: recording.fresh(where, name, shapes[name]))
 
@@ -96,7 +96,7 @@ class Rolled:
         return Lazy(shapes, lambda name: recording.fresh("up", name, shapes[name]))
 
     def _sums(self, recording: Recording, below: Mapping[str, Shape]) -> Lazy:
-        return Lazy(below, lambda name: recording.fresh("own", f"below.{name}", below[name]))
+        return Lazy(below, lambda name: recording.fresh("here", f"below.{name}", below[name]))
 
     def _keep(self, number: int, name: str, shape: Shape) -> None:
         self.shapes[number, name] = shape
@@ -108,10 +108,10 @@ class Rolled:
         known = {name: shape for (_, name), shape in self.shapes.items()}
         for number in range(len(self.signatures)):
             recording = Recording(number)
-            link, state = self._link(number, recording), self._own(number, recording)
+            link, state = self._link(number, recording), self._state(number, recording)
             results = step(link, state, self._up(recording, known))
             for name, value in results.items():
-                recording.leave("own", name, value)
+                recording.leave("here", name, value)
             produced.append({name: np.shape(value) for name, value in results.items()})
             recordings.append(recording)
         for number, shapes in enumerate(produced):
@@ -124,9 +124,9 @@ class Rolled:
         for number in range(len(self.signatures)):
             recording = Recording(number)
             sums = self._sums(recording, below)
-            results, up = step(self._link(number, recording), self._own(number, recording), sums)
+            results, up = step(self._link(number, recording), self._state(number, recording), sums)
             for name, value in results.items():
-                recording.leave("own", name, value)
+                recording.leave("here", name, value)
                 self._keep(number, name, np.shape(value))
             for name, value in up.items():
                 recording.leave("add", f"below.{name}", value)
@@ -159,7 +159,7 @@ class Rolled:
         known: dict[Shape, list[Recording]] = {}  # a step depends on where the walk began by the carry's shape alone
         for number in numbers:
             recording = Recording(number)
-            block, carry = start(self._link(number, recording), self._own(number, recording))
+            block, carry = start(self._link(number, recording), self._state(number, recording))
             for k, row in enumerate(block):
                 recording.leave("diagonal", (matrix, k), row)
             recording.leave("carry", None, carry)
@@ -174,7 +174,7 @@ class Rolled:
     def _walk_step(self, step: WalkStep, number: int, shape: Shape, matrix: Ref, *, lower: bool) -> Recording:
         recording = Recording(far=number)
         carry = recording.fresh("carry", None, shape)
-        block, carry = step(self._link(number, recording, "far"), self._own(number, recording, "far"), carry)
+        block, carry = step(self._link(number, recording, "far"), self._state(number, recording, "far"), carry)
         for k, row in enumerate(block):
             recording.leave("entry", (matrix, k), row)
         for k, column in enumerate(() if lower else np.transpose(block)):
@@ -192,7 +192,7 @@ class Rolled:
                 recording.fresh("carry", None, (0,))
                 rows = [recording.fresh("entry", (matrix, k), (above.kind.nv,)) for k in range(signature.kind.nv)]
                 block = np.array(rows).reshape(signature.kind.nv, above.kind.nv)
-                terms = step(block, self._own(number, recording), self._own(other, recording, "far"))
+                terms = step(block, self._state(number, recording), self._state(other, recording, "far"))
                 for where, more in zip(("more", "farther"), terms, strict=True):
                     for name, value in more.items():
                         recording.leave(where, name, value)
@@ -234,7 +234,7 @@ class Rolled:
                 return row.at((near, v_at), far=((far, v_at),))
             if where in ("far", "farther"):
                 return buffers.operand(where, what, size, recording.far)
-            if where in ("own", "more", "up", "add"):
+            if where in ("here", "more", "up", "add"):
                 return buffers.operand(where, what, size, recording.signature)
             if where == "frame":
                 return data.frame(what, size).at((FRAME_SIZE, ITEM))
@@ -257,14 +257,14 @@ class Rolled:
             outputs: list[Ref] = []
             nodes: list[Scalar] = []
             for where, what, values in recording.outputs:
-                if where == "own" and what in self.vectors:
+                if where == "here" and what in self.vectors:
                     vector, coordinates = self.vectors[what]
                     outputs.append(vector.part(0, (len(values),)).at((1, q_at if coordinates else v_at)))
                     nodes.extend(values)
-                if where in ("own", "clear", "add") and what not in plan.home:
+                if where in ("here", "clear", "add") and what not in plan.home:
                     continue
-                if where != "own" or fields[what].needed(2 * number):
-                    outputs.append(operand(recording, "own" if where == "clear" else where, what, len(values)))
+                if where != "here" or fields[what].needed(2 * number):
+                    outputs.append(operand(recording, "here" if where == "clear" else where, what, len(values)))
                     nodes.extend(values)
             block = finish(recording.recorder, recording.count, nodes)
             cases[id(recording)] = builder.case(block, inputs, outputs)
@@ -291,24 +291,24 @@ class Rolled:
             if isinstance(p, _Pass):
                 for recording in p.recordings:
                     for where, what, _ in recording.inputs:
-                        if where in ("own", "up"):
+                        if where in ("here", "up"):
                             getattr(fields[what], where).add(2 * number)
                     for where, what, _ in recording.outputs:
                         (fields[what].summed if where == "add" else fields[what].written).add(2 * number)
             elif isinstance(p, _Walk):
                 for recording in (*p.starts, *p.steps):
                     for where, what, _ in recording.inputs:
-                        if where in ("own", "far"):
-                            fields[what].own.add(2 * number + 1)
+                        if where in ("here", "far"):
+                            fields[what].here.add(2 * number + 1)
                     for where, what, _ in recording.outputs:
                         if where in ("more", "farther"):
                             fields[what].written.add(2 * number)
-                            fields[what].own.add(2 * number + 1)
+                            fields[what].here.add(2 * number + 1)
         after = 2 * len(self.plan)
         for position, names, _, _, _ in self.values:
             for name in names:
                 if position >= 0:
-                    fields[name].own.add(after)
+                    fields[name].here.add(after)
                 elif not (fields[name].up or fields[name].summed):
                     fields[name].up.add(after)
         return fields
@@ -336,6 +336,3 @@ def rate_parents(tree: Tree) -> Any:
             before = at + k
         last[i] = before
     return np.array(parents, np.int32)
-
-
-__all__ = ["Rolled", "rate_parents"]

@@ -79,7 +79,7 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
     """For every operation the level of each item: one more than the highest that it needs."""
     sizes = [o.items for o in operations]
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    makers: dict[str, Any] = {}
+    producers: dict[str, Any] = {}
     for name in {o.makes[0] for o in operations if o.makes is not None}:
         rows, items = [], []
         for o, start in zip(operations, starts[:-1], strict=True):
@@ -87,17 +87,17 @@ def levels(operations: Sequence[Operation]) -> list[Ints]:
                 rows.append(o.makes[1])
                 items.append(start + np.arange(o.items))
         row = np.concatenate(rows)
-        factory = np.full(int(row.max(initial=-1)) + 1, -1)
-        factory[row] = np.concatenate(items)
-        makers[name] = factory
+        producer = np.full(int(row.max(initial=-1)) + 1, -1)
+        producer[row] = np.concatenate(items)
+        producers[name] = producer
     befores, afters = [], []
     for o, start in zip(operations, starts[:-1], strict=True):
         for name, needed in o.needs:
-            if name not in makers or not o.items:
+            if name not in producers or not o.items:
                 continue
-            factory = makers[name]
-            known = needed < len(factory)
-            item = np.where(known, factory[np.where(known, needed, 0)] if len(factory) else -1, -1)
+            producer = producers[name]
+            known = needed < len(producer)
+            item = np.where(known, producer[np.where(known, needed, 0)] if len(producer) else -1, -1)
             some = item >= 0
             befores.append(item[some])
             afters.append((start + np.arange(o.items))[some])
@@ -254,42 +254,29 @@ class RolledSheet:
             for place, name, _ in r.recording.inputs
             if place in r.operation.places
         }
-        layout: dict[str, dict[str, int]] = {}
-        refs: dict[str, Ref] = {}
-        strides: dict[str, int] = {}
+        self.layout: dict[str, dict[str, int]] = {}
+        self.refs: dict[str, Ref] = {}
+        self.strides: dict[str, int] = {}
+        self.link_data = LinkData(self.tree, builder)
         for table, rows in self.sizes.items():
             sizes: dict[str, int] = {}
             for (t, name, _), shape in self.shapes.items():
                 if t == table and (t, name) in read:
                     sizes[name] = max(sizes.get(name, 0), int(np.prod(shape, dtype=np.int64)))
             places = np.concatenate([[0], np.cumsum(list(sizes.values()))]).astype(int).tolist()
-            layout[table] = dict(zip(sizes, places, strict=False))
-            strides[table] = max(places[-1], 1)
-            refs[table] = builder.temporary(table, (rows, strides[table]))
+            self.layout[table] = dict(zip(sizes, places, strict=False))
+            self.strides[table] = max(places[-1], 1)
+            self.refs[table] = builder.temporary(table, (rows, self.strides[table]))
         for table, row, name, value in self.constants:
-            if name in layout[table]:
-                target = refs[table].part(layout[table][name], value.shape).at((strides[table], builder.column([row])))
+            if name in self.layout[table]:
+                target = self._field(table, name, value.shape, builder.column([row]))
                 builder.call(lambda value=value: value, (), (target,))
-        data = LinkData(self.tree, builder)
         for operations, recorded in self.stages:
-            _Placing(self, layout, strides, refs, data).add(operations, recorded)
+            self._place(operations, recorded)
 
-
-class _Placing:
-    """One stage being laid out: items sorted by level and case, and the columns that lead to their rows."""
-
-    def __init__(
-        self,
-        sheet: RolledSheet,
-        layout: dict[str, dict[str, int]],
-        strides: dict[str, int],
-        refs: dict[str, Ref],
-        data: LinkData,
-    ) -> None:
-        self.sheet, self.layout, self.strides, self.refs, self.data = sheet, layout, strides, refs, data
-
-    def add(self, operations: Sequence[Operation], recorded: list[_Recorded]) -> None:
-        builder = self.sheet.builder
+    def _place(self, operations: Sequence[Operation], recorded: list[_Recorded]) -> None:
+        """One stage laid out: items sorted by level and case, and the columns that lead to their rows."""
+        builder = self.builder
         level_of = dict(zip(map(id, operations), levels(operations), strict=True))
         # Equal blocks with equal operands are one case.
         cases: dict[Any, int] = {}
@@ -330,7 +317,7 @@ class _Placing:
         nodes: list[Scalar] = []
         for place, name, values in r.recording.outputs:
             table = r.operation.places[place][0]
-            if name in self.sheet.vectors and values:
+            if name in self.vectors and values:
                 outputs.append(("vector", place, name, len(values)))
                 nodes.extend(values)
             if name in self.layout[table] and values:
@@ -343,32 +330,31 @@ class _Placing:
 
     def _rows(self, r: _Recorded, where: str) -> Any:
         """The rows of a place, or what the link's inputs are found by; 0 for items that do not have it."""
-        o, x = r.operation, self.sheet.tree.coordinates
+        o, x = r.operation, self.tree.coordinates
         if where in o.places:
             return o.places[where][1][r.items]
         seen = o.body if where.startswith(".body") else o.link
         if seen is None or not where.startswith("."):
             return np.zeros(len(r.items), np.int32)
-        link, which = seen[r.items], self.sheet.tree.records[1]
+        link, which = seen[r.items], self.tree.records[1]
         if where.endswith("record"):
             return link if which is None else which[link]
         return x.q_at[link] if where == ".q" else x.v_at[link] if where == ".v" else link
 
+    def _field(self, table: str, name: str, shape: Shape, column: int) -> Ref:
+        return self.refs[table].part(self.layout[table][name], shape).at((self.strides[table], column))
+
     def _operand(self, column: Callable[[str], int], table: str, place: str, name: str, size: int) -> Ref:
         if table in self.layout:
-            start = self.layout[table][name]
-            return self.refs[table].part(start, (size,)).at((self.strides[table], column(place)))
+            return self._field(table, name, (size,), column(place))
         if table == "vector":
-            return self.sheet.vectors[name].part(0, (size,)).at((1, column(".v")))
+            return self.vectors[name].part(0, (size,)).at((1, column(".v")))
         of, _, what = table.rpartition(" ")
         if what == "record":
-            return self.data.record(name, size).at((RECORD_SIZE, column(f".{of}record")))
+            return self.link_data.record(name, size).at((RECORD_SIZE, column(f".{of}record")))
         if what == "frame":
-            return self.data.frame(name, size).at((FRAME_SIZE, column(f".{of or 'link'}")))
-        source = self.sheet.inputs[what]
+            return self.link_data.frame(name, size).at((FRAME_SIZE, column(f".{of or 'link'}")))
+        source = self.inputs[what]
         if what == "wrench":
             return source.part(0, (6,)).at((6, column(f".{of or 'link'}")))
         return source.part(0, (size,)).at((1, column(".q" if table == "q" else ".v")))
-
-
-__all__ = ["Operation", "RolledSheet", "Sheet", "UnrolledSheet", "levels"]

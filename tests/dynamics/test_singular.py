@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.constraints.singular import singular
 
 
 def parallelogram(drive: bool = False) -> lw.Mechanism:
@@ -33,7 +32,7 @@ def at(mech: lw.Mechanism, angle: float) -> np.ndarray:
 @pytest.mark.parametrize("angle", [0.0, np.pi])
 def test_a_flat_parallelogram_names_the_joint_that_closes_it(angle: float) -> None:
     mech = parallelogram()
-    found = singular(mech.description, at(mech, angle))
+    found = mech.singular(at(mech, angle))
     assert {name for name, _ in found} == {"joint 'far'"}
     # Flat, the loop cannot tell apart the bars' directions: along the bars it says the same thing twice.
     assert "meeting along f" in [about for _, about in found] or "meeting along g" in [about for _, about in found]
@@ -42,7 +41,7 @@ def test_a_flat_parallelogram_names_the_joint_that_closes_it(angle: float) -> No
 @pytest.mark.parametrize("angle", [0.7, 1.5])
 def test_redundant_equations_elsewhere_are_no_singularity(angle: float) -> None:
     mech = parallelogram()
-    assert singular(mech.description, at(mech, angle)) == []
+    assert mech.singular(at(mech, angle)) == []
 
 
 def slider(crank: float, drive_block: bool) -> lw.Mechanism:
@@ -65,7 +64,7 @@ def test_a_driver_at_a_dead_centre_is_named_with_the_loop_that_it_fights() -> No
     mech = slider(0.3, drive_block=True)
     q = np.zeros(mech.nq)
     q[mech.joints["slide"].q_slice] = 1.3
-    found = {name for name, _ in singular(mech.description, q)}
+    found = {name for name, _ in mech.singular(q)}
     assert found == {"driver 'motor'", "joint 'wrist'"}
 
 
@@ -73,7 +72,7 @@ def test_a_driver_of_the_crank_passes_the_dead_centre() -> None:
     mech = slider(0.3, drive_block=False)
     q = np.zeros(mech.nq)
     q[mech.joints["slide"].q_slice] = 1.3
-    assert singular(mech.description, q) == []
+    assert mech.singular(q) == []
 
 
 @pytest.mark.parametrize("kind", ["revolute", "spherical"])
@@ -87,6 +86,6 @@ def test_an_armature_takes_no_part_in_what_depends(kind: str) -> None:
         b.joint("revolute", b.triad(coupler, (2, 0, 0)), b.triad(second, (1, 0, 0)), "far", cut=True)
     mech = b.build()
     q = mech.neutral()
-    assert {name for name, _ in singular(mech.description, q)} == {"joint 'far'"}
-    plain = replace(mech.description, armature=np.zeros(mech.description.nj))
-    assert singular(mech.description, q) == singular(plain, q)
+    assert {name for name, _ in mech.singular(q)} == {"joint 'far'"}
+    plain = lw.Mechanism(replace(mech.description, armature=np.zeros(mech.description.nj)))
+    assert mech.singular(q) == plain.singular(q)
