@@ -33,9 +33,10 @@ class CentralLayout(Layout):
     """Where everything stands, with the numbers of records that are trivial folded into the code."""
 
     equations: CentralEquations
+    whole = False
 
-    def __init__(self, equations: CentralEquations, *, whole: bool = False, in_rounds: bool = False) -> None:
-        self.width, self.whole, self.in_rounds = equations.space.motion, whole, in_rounds
+    def __init__(self, equations: CentralEquations, *, in_rounds: bool = False) -> None:
+        self.width, self.in_rounds = equations.space.motion, in_rounds
         super().__init__(equations)
 
     @cached_property
