@@ -170,7 +170,7 @@ def shapes(form: Form, moving: Moving) -> list[Shape]:
     return bodies + numbers
 
 
-def _frames(form: Form, moving: Moving, arrays: Sequence[Array]) -> tuple[list[Frame], list[Array]]:
+def _frames(moving: Moving, arrays: Sequence[Array]) -> tuple[list[Frame], list[Array]]:
     """The frames in ground's axes, and the inputs after the bodies'."""
     states = iter(arrays[: 2 * sum(moving)])
     numbers = list(arrays[2 * sum(moving) :])
@@ -187,7 +187,7 @@ def _frames(form: Form, moving: Moving, arrays: Sequence[Array]) -> tuple[list[F
 
 def _phi(form: Form, moving: Moving) -> Callable[..., Array]:
     def equations(*arrays: Array) -> Array:
-        frames, inputs = _frames(form, moving, arrays)
+        frames, inputs = _frames(moving, arrays)
         numbers = inputs.pop(0)[12 * form.sides :]
         turned = inputs.pop(0) if form.turns else np.zeros(0)
         law = inputs.pop(0)[0] if form.driven else 0.0
@@ -352,7 +352,7 @@ def angles_block(form: Form, moving: Moving) -> Block:
     """The counted angles, nearest to what they were."""
 
     def outputs(*arrays: Array) -> Array:
-        frames, inputs = _frames(form, moving, arrays)
+        frames, inputs = _frames(moving, arrays)
         assert form.angles is not None
         return np.array([near(m, old) for m, old in zip(form.angles(frames), inputs[1], strict=True)])
 

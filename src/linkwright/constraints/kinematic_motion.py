@@ -281,7 +281,7 @@ class Follower:
             s.work.refused += 1
             length *= 0.5
         self._length = self.interval
-        return self._leap(t) or self._kink(t, shortest)
+        return self._leap() or self._kink(shortest)
 
     def _try(self, t: float) -> bool:
         s = self.stepper
@@ -310,7 +310,7 @@ class Follower:
         end = s.found(whole.t)
         return end if s.distance(whole, end) <= FREE_ERROR else None
 
-    def _leap(self, t: float) -> bool:
+    def _leap(self) -> bool:
         """Across a position where the equations are dependent, to the nearest time after it that is regular."""
         s = self.stepper
         length = 2.0 * SHORTEST * self.interval
@@ -348,7 +348,7 @@ class Follower:
                 ends[k] = s.found(there)
         return ends[0], ends[1]
 
-    def _kink(self, t: float, shortest: float) -> bool:
+    def _kink(self, shortest: float) -> bool:
         """Over a corner of a law: the velocity jumps, and the position does not."""
         s = self.stepper
         there = self.state.t + shortest

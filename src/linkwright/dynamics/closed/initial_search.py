@@ -24,6 +24,7 @@ NEWTON_ROUNDS = 30
 #: Starts that are tried side by side, how often, and the rounds of each.
 STARTS, BATCHES, ROUNDS = 48, 4, 60
 NEAREST_ROUNDS, PATIENCE = 100, 12
+DISTINCT = 12  # ends of a batch of starts that are looked at more closely
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class Search:
         rng = np.random.default_rng(0)
         for _ in range(batches):
             ends = self._from_many(self._starts(rng, some), some)
-            polished = [self.nearest(q, some) for q in self._distinct(ends, some)]
+            polished = [self.nearest(q, some) for q in self._distinct(ends)]
             met = [x for x in polished if self.meets(x, some)]
             if met:
                 return min(met, key=lambda x: self._distance(x.q))
@@ -157,14 +158,14 @@ class Search:
                 break
         return q[np.argsort(merit, kind="stable")]
 
-    def _distinct(self, q: Floats, some: Sequence[int], most: int = 12) -> list[Floats]:
+    def _distinct(self, q: Floats) -> list[Floats]:
         """The best ends, each once, and those that meet the equations first."""
         distinct: list[Floats] = []
         for one in q:
             apart = [np.max(np.abs(self.c.mech.difference(x, one) / self.c.columns)) for x in distinct]
             if not distinct or min(apart) > 1e-4:
                 distinct.append(one)
-            if len(distinct) == most:
+            if len(distinct) == DISTINCT:
                 break
         return distinct
 

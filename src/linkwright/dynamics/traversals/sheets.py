@@ -284,7 +284,7 @@ class RolledSheet:
         numbers = []
         for r in recorded:
             block, outputs = self._block(r)
-            inputs = [(self._where(r, *i), *i) for i in r.recording.inputs]
+            inputs = [(self._where(r, i[0]), *i) for i in r.recording.inputs]
             key = block.digest, tuple(inputs), tuple(outputs)
             if key not in cases:
                 cases[key] = len(blocks)
@@ -325,7 +325,7 @@ class RolledSheet:
                 nodes.extend(values)
         return finish(r.recording.recorder, r.recording.count, nodes), outputs
 
-    def _where(self, r: _Recorded, where: str, what: str, size: int) -> str:
+    def _where(self, r: _Recorded, where: str) -> str:
         return r.operation.places[where][0] if where in r.operation.places else where
 
     def _rows(self, r: _Recorded, where: str) -> Any:
