@@ -358,7 +358,7 @@ def product_block(m: int, n: int, width: int, one: int, other: int, share: int, 
         weight = arrays[-1] * float(share) if share > 1 else arrays[-1]
         a = one * np.eye(width) if one else next(parts)
         if same:
-            return unpack_symmetric(symmetric_product(a * weight, a.T), m)
+            return unpack_symmetric(symmetric_product(a, (a * weight).T), m)
         return (a * weight) @ (other * np.eye(width) if other else next(parts)).T
 
     parts = [(m, width)] * (not one) + [(n, width)] * (not other and not same)
@@ -402,7 +402,7 @@ def update_block(m: int, n: int, k: int, same: bool) -> Block:
     """−A Sᵀ, which is symmetric for one row's own block."""
 
     def product(a: Array, s: Array) -> Array:
-        return -(unpack_symmetric(symmetric_product(a, s.T), m) if same else a @ s.T)
+        return -(unpack_symmetric(symmetric_product(s, a.T), m) if same else a @ s.T)
 
     return trace(product, [(m, k), (n, k)])[0]
 
