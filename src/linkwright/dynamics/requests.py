@@ -306,9 +306,7 @@ class RequestRules(Structure):
         if self.closed and not spec.loops:
             self._check_closed(request)
         if spec.needs_loops and not self.closed:
-            raise ModelError(
-                f"{request.function} is for mechanisms with loops, rods or drivers; this one has none"
-            )
+            raise ModelError(f"{request.function} is for mechanisms with loops, rods or drivers; this one has none")
         if request.free and spec.closed and self.carried_by_constraints:
             text = f"loops or drivers alone move some links of {self.description.name!r}, and parameters cannot be free"
             raise ModelError(f"{text} there; give the links without mass a small one", element=self.description.name)
