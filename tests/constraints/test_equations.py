@@ -7,7 +7,7 @@ import pytest
 from linkages import about_z
 
 import linkwright as lw
-from linkwright.constraints.equations import Equations
+from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.model_notes import model_table
 from linkwright.errors import ModelError
 from linkwright.model.elements import Driver, PointOnPlane, Rod

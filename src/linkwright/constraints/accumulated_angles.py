@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.equations import Equations, joint_frames
+from linkwright.constraints.constraint_equations import Equations, joint_frames
 from linkwright.constraints.forms import between, near
 from linkwright.errors import ModelError
 from linkwright.model.description import Description

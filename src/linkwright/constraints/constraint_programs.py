@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
+from linkwright.constraints.constraint_equations import Equations, by_form
 from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination
-from linkwright.constraints.equations import Equations, by_form
 from linkwright.constraints.form_programs import (
     Pattern,
     Space,

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from linkwright.base.locks import cached_property
+from linkwright.constraints.constraint_equations import by_form
 from linkwright.constraints.constraint_programs import Alike, Layout, Recording
 from linkwright.constraints.elimination import Solver
-from linkwright.constraints.equations import by_form
 from linkwright.constraints.form_programs import Pattern, Space, each, entry, row, value_block
 from linkwright.constraints.forms import Form
 from linkwright.constraints.masses import CentralEquations

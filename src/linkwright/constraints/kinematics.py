@@ -15,9 +15,9 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints.accumulated_angles import check_driver_laws, first_undefined
 from linkwright.constraints.assembly import assemble
+from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.constraint_programs import Layout, newton
 from linkwright.constraints.elimination import RANK_TOLERANCE
-from linkwright.constraints.equations import Equations
 from linkwright.constraints.kinematic_motion import Acceptance, Follower, State, Stepper
 from linkwright.constraints.kinematic_programs import Programs, Step
 from linkwright.constraints.newton import Assembled, Batch, start_state

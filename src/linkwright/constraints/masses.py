@@ -12,7 +12,14 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints import forms
-from linkwright.constraints.equations import Constraint, Equations, Source, by_follower, by_form, closing_constraints
+from linkwright.constraints.constraint_equations import (
+    Constraint,
+    Equations,
+    Source,
+    by_follower,
+    by_form,
+    closing_constraints,
+)
 from linkwright.constraints.form_programs import PLANAR, SPATIAL, effective_rows, facing, plane
 from linkwright.constraints.forms import Form
 from linkwright.errors import ModelError

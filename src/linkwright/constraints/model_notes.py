@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.equations import Equations
+from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.form_programs import plane
 from linkwright.model.description import Description
 from linkwright.model.elements import Driver

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints.accumulated_angles import accumulated_angles
+from linkwright.constraints.constraint_equations import PARALLEL, Constraint, Equations, drawn_rows, record_numbers
 from linkwright.constraints.constraint_programs import Layout, moved
 from linkwright.constraints.elimination import RANK_TOLERANCE
-from linkwright.constraints.equations import PARALLEL, Constraint, Equations, drawn_rows, record_numbers
 from linkwright.constraints.kinematic_programs import Programs, named
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.cases import Cases

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.equations import joint_sides
+from linkwright.constraints.constraint_equations import joint_sides
 from linkwright.constraints.form_programs import CentralFrame
 from linkwright.constraints.tree_bodies import Carried
 from linkwright.model.element_steps import Evaluate, Laws, LoopCoordinate, actions, loop_coordinate, measuring, shifted

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
+from linkwright.constraints.constraint_equations import Constraint, Equations
 from linkwright.constraints.diagnosis import Relaxation
-from linkwright.constraints.equations import Constraint, Equations
 from linkwright.constraints.kinematic_motion import State, Stepper
 from linkwright.constraints.kinematic_programs import Programs, Step
 from linkwright.constraints.newton import (

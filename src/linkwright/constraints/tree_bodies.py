@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.equations import joint_frames
+from linkwright.constraints.constraint_equations import joint_frames
 from linkwright.constraints.form_programs import Pattern, Space, entry, row
 from linkwright.constraints.forms import between
 from linkwright.constraints.kinematics import Kinematics

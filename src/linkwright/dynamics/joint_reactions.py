@@ -17,7 +17,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints.accumulated_angles import accumulated_angles
-from linkwright.constraints.equations import Constraint, joint_frames, joint_sides
+from linkwright.constraints.constraint_equations import Constraint, joint_frames, joint_sides
 from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.model.bodies import body_motion, of_ground

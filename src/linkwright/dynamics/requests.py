@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from linkwright.base.arguments import outside
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints.equations import Constraint, Equations, loop_constraints
+from linkwright.constraints.constraint_equations import Constraint, Equations, loop_constraints
 from linkwright.constraints.inertial import CentralLayout
 from linkwright.constraints.masses import CentralEquations
 from linkwright.constraints.newton import start_state

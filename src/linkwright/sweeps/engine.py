@@ -23,7 +23,7 @@ from linkwright.analysis.analyse import refuse_massless, refuse_undriven
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
 from linkwright.constraints.case_motions import CaseKinematics
-from linkwright.constraints.equations import Equations
+from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.newton import start_state
 from linkwright.constraints.termination_reasons import Stop
 from linkwright.dynamics.closed.initial_state import at_initial_state

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
 from linkwright.constraints.accumulated_angles import check_driver_laws
-from linkwright.constraints.equations import Equations
+from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.newton import EXACT
 from linkwright.constraints.tree_bodies import assembled, coordinates
 from linkwright.dynamics.closed.redundancy import warned

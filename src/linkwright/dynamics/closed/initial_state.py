@@ -15,7 +15,7 @@ import numpy as np
 from linkwright.base.arguments import finite_number
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock, cached_property
-from linkwright.constraints.equations import Equations
+from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.newton import wrong_way
 from linkwright.dynamics.closed import redundancy as rounding
 from linkwright.dynamics.closed.consistent import as_drawn, body_sizes, weighed, weighed_by_parameters
