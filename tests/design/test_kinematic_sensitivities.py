@@ -5,7 +5,7 @@ import pytest
 from design_models import ROOT, differences, rocker
 
 import linkwright as lw
-from linkwright.design.problem import Problem
+from linkwright.design.sensitivity import Problem
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.outputs.derivatives import Outputs
 from linkwright.outputs.output_language import named

@@ -20,7 +20,7 @@ import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.simulation import checkpoint as keeper
 from linkwright.simulation.engines import Adaptive, Fixed
-from linkwright.simulation.stiff import Stiff
+from linkwright.simulation.python_engine import Stiff
 from run_settings import settings
 
 RUNS = {

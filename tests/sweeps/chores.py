@@ -15,7 +15,7 @@ import numpy as np
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.plan import Plan, make_plan
 from linkwright.sweeps.task import Task
-from linkwright.sweeps.worker_main import COLD
+from linkwright.sweeps.worker_process import COLD
 from linkwright.tape.running import preparing
 
 DEADLY, CRASHING, ENDING, WAITING = 13.0, 30.0, 31.0, 20.0

@@ -24,8 +24,7 @@ from linkwright.sweeps import sweep as slow
 from linkwright.sweeps import worker_process as process
 from linkwright.sweeps.study import gathered
 from linkwright.sweeps.sweep import Runner
-from linkwright.sweeps.worker_main import COLD
-from linkwright.sweeps.worker_process import Closed, Death, WorkerProcess, receive, send
+from linkwright.sweeps.worker_process import COLD, Closed, Death, WorkerProcess, receive, send
 from linkwright.sweeps.workers import Cores, Here, isolated
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="CPU timers and signals are of POSIX")

@@ -15,9 +15,19 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import check_names, finite_number, takes_settings, whole_number
 from linkwright.base.arrays import Floats
-from linkwright.design.evaluation import Evaluations, Goal, Limit, NoSlope, Point, overstepped
-from linkwright.design.problem import Problem
-from linkwright.design.search_space import Optimum, Space, limits_of, space_of
+from linkwright.design.search_space import (
+    Evaluations,
+    Goal,
+    Limit,
+    NoSlope,
+    Optimum,
+    Point,
+    Space,
+    limits_of,
+    overstepped,
+    space_of,
+)
+from linkwright.design.sensitivity import Problem
 from linkwright.errors import ModelError
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.outputs.derivatives import Outputs

@@ -33,13 +33,13 @@ from linkwright.outputs.measures import (
     REDUCTIONS,
     Force,
     Reduced,
+    State,
     all_parts,
     distance,
     example,
     names_outside,
     quantity,
 )
-from linkwright.outputs.state import State
 
 
 @dataclass(frozen=True)

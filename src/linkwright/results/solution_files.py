@@ -109,7 +109,7 @@ def archive_bytes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
     return archive.getbuffer()
 
 
-def digest_of(*arrays: NDArray[Any]) -> str:
+def arrays_digest(*arrays: NDArray[Any]) -> str:
     """A hash of these numbers."""
     digest = hashlib.sha256()
     for array in arrays:

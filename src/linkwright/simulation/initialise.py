@@ -14,11 +14,10 @@ from linkwright.mechanism import Mechanism
 from linkwright.model.frames import coordinate_units
 from linkwright.simulation.engines import Adaptive, Engine, Fixed
 from linkwright.simulation.integrators import STIFF, tableau_of
-from linkwright.simulation.python_engine import Called
+from linkwright.simulation.python_engine import Called, Stiff
 from linkwright.simulation.samples import Rows
 from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.step_control import CLOSED, Tolerances, tolerances
-from linkwright.simulation.stiff import Stiff
 from linkwright.simulation.termination import endless_law, first_bad_joint
 
 _CONSISTENT = 1e-9  # how far the nearest state that closes the loops may be from one that is taken as it is

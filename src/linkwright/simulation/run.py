@@ -14,18 +14,17 @@ from linkwright.dynamics.closed.redundancy import unsure
 from linkwright.errors import FormatError
 from linkwright.mechanism import Mechanism
 from linkwright.results.solution import Occurrence, Solution
-from linkwright.results.solution_files import digest_of
+from linkwright.results.solution_files import arrays_digest
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.checkpoint import Keeper, Standing, check_place, fault
 from linkwright.simulation.engines import Engine, Fixed, Trouble
 from linkwright.simulation.events import Event, EventFailed, Met, met, watches
 from linkwright.simulation.initialise import Settings, engine_of, first_point, vector
-from linkwright.simulation.jumps import Jumps
 from linkwright.simulation.python_laws import Law, LawFailed, law
 from linkwright.simulation.samples import Growing, Rows
 from linkwright.simulation.slopes import Slopes
 from linkwright.simulation.step_programs import Kernels
-from linkwright.simulation.termination import ended, interrupted, law_failed
+from linkwright.simulation.termination import Jumps, ended, interrupted, law_failed
 
 
 class Output(ABC):
@@ -203,7 +202,7 @@ class Run:
         """What must be the same for a run to be resumed."""
         s = self.settings
         if self.law is None:
-            tau = "none" if self.tau is None else digest_of(self.tau)
+            tau = "none" if self.tau is None else arrays_digest(self.tau)
         else:
             tau = _identity(self.law)
         return {
@@ -216,8 +215,8 @@ class Run:
             "atol": s.atol,
             "max_step": repr(s.longest),
             "conserve": s.conserve,
-            "times": None if s.times is None else digest_of(s.times),
-            "q0 or v0": digest_of(*self.initial),
+            "times": None if s.times is None else arrays_digest(s.times),
+            "q0 or v0": arrays_digest(*self.initial),
             "tau": tau,
             "events": [[w.name, w.event.terminal, w.event.direction, _identity(w.law)] for w in self.watches],
         }

@@ -27,9 +27,8 @@ from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound, on_one_line
 from linkwright.results.solution import Solution
 from linkwright.results.solution_files import SIZE, Stored, fault, netcdf_bytes
-from linkwright.sweeps.manifest import FORMAT, MANIFEST, VERSION, header_of, plan_of, read_manifest
 from linkwright.sweeps.plan import Plan, plan_text
-from linkwright.sweeps.store import DATASET, Store
+from linkwright.sweeps.store import DATASET, FORMAT, MANIFEST, VERSION, Store, header_of, plan_of, read_manifest
 from linkwright.sweeps.task import MISSING, Batch, Task, joined
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from linkwright.mechanism import Mechanism
 from linkwright.outputs.output_language import AnalysisSettings
 from linkwright.sweeps import engine as work
 from linkwright.sweeps.cluster import Cluster, no_place
-from linkwright.sweeps.manifest import study_digest
 from linkwright.sweeps.plan import Execution, Plan, Sampling, StudyFolder, make_plan
-from linkwright.sweeps.store import DATASET, Store
+from linkwright.sweeps.store import DATASET, Store, study_digest
 from linkwright.sweeps.study import Study, gathered, load, save
 from linkwright.sweeps.task import Batch, Task, joined, make_task
 from linkwright.sweeps.workers import Compute, Cores, Here, Pool, cores
