@@ -87,14 +87,14 @@ def _insist(error: float, who: str) -> None:
 
 def _show_speed(screen: Console, arm: Any, peer: Pinocchio | None, q: Any, v: Any, tau: Any) -> None:
     works = _works(arm, q, v, tau)
-    theirs = {} if peer is None else peer.works(q, v, tau)
+    peers = {} if peer is None else peer.works(q, v, tau)
     with screen.status("timing"):
-        measured = [_in_turns(work, theirs.get(name)) for name, work in works.items()]
+        measured = [_in_turns(work, peers.get(name)) for name, work in works.items()]
         spread = _median(works["batch"]) if lw.threads() > 1 else None
     heading = ("  work", "here") if peer is None else ("  work", "here", "Pinocchio", "ratio")
     rows = [
-        (f"  {TITLES[name]}", _time(m.here), _time(m.there), f"{m.ratio:.3f}")[: len(heading)]
-        for name, m in zip(works, measured, strict=True)
+        (f"  {TITLES[name]}", _time(ours), _time(theirs), f"{ratio:.3f}")[: len(heading)]
+        for name, (ours, theirs, ratio) in zip(works, measured, strict=True)
     ]
     screen.print(grid(heading, *rows, right=(1, 2, 3)))
     if spread is not None:
@@ -164,17 +164,9 @@ class Pinocchio:
         }
 
 
-@dataclass
-class Measured:
-    """Seconds a state here and there, and the ratio; there is NaN without a peer."""
-
-    here: float
-    there: float
-    ratio: float
-
-
-def _in_turns(here: Work, there: Work | None) -> Measured:
-    """Medians over rounds in which both sides take their turn, so that a busy machine is busy for both."""
+def _in_turns(here: Work, there: Work | None) -> tuple[float, float, float]:
+    """Seconds a state here and there, and the ratio, NaN without a peer: medians over rounds in which both sides take
+    their turn, so that a busy machine is busy for both."""
     sides = [_Timer(work) for work in (here, there) if work is not None]
     lw.set_threads(1)
     try:
@@ -182,9 +174,9 @@ def _in_turns(here: Work, there: Work | None) -> Measured:
     finally:
         lw.set_threads(None)
     if there is None:
-        return Measured(float(np.median(rounds)), np.nan, np.nan)
+        return float(np.median(rounds)), np.nan, np.nan
     ours, theirs = rounds.T
-    return Measured(float(np.median(ours)), float(np.median(theirs)), float(np.median(ours / theirs)))
+    return float(np.median(ours)), float(np.median(theirs)), float(np.median(ours / theirs))
 
 
 def _median(work: Work) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import perf_counter
@@ -264,23 +264,26 @@ def _room(output: Path | None) -> Iterator[None]:
 def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool, page: bool) -> list[str]:
     """Write the files; a line for each."""
     made_folder(output)
-    lines = []
+    there = len(solution) > 0
     path = output / f"{name}.nc"
-    solution.save(path)
-    lines.append(f"{path}: the results; lw.open({str(path)!r}) reads them")
-    if csv:
-        solution.to_csv(output / f"{name}.csv")
-        lines.append(f"{output / f'{name}.csv'}: the same as a table")
-    if plot and len(solution):
-        solution.plot(path=output / f"{name}.png")
-        lines.append(f"{output / f'{name}.png'}: position, velocity and acceleration")
-    if plot and solution.series:
-        solution.plot_series(path=output / f"{name}_forces.png")
-        lines.append(f"{output / f'{name}_forces.png'}: forces and torques")
-    if page and len(solution):
-        with printed_warnings():
-            solution.animate(output / f"{name}.html")
-        lines.append(f"{output / f'{name}.html'}: the animation; open it in any browser")
+    files: list[tuple[bool, str, Callable[[Path], Any], str]] = [
+        (True, ".nc", solution.save, f"the results; lw.open({str(path)!r}) reads them"),
+        (csv, ".csv", solution.to_csv, "the same as a table"),
+        (plot and there, ".png", lambda path: solution.plot(path=path), "position, velocity and acceleration"),
+        (
+            plot and bool(solution.series),
+            "_forces.png",
+            lambda path: solution.plot_series(path=path),
+            "forces and torques",
+        ),
+        (page and there, ".html", solution.animate, "the animation; open it in any browser"),
+    ]
+    lines = []
+    for wanted, ending, write, what in files:
+        if wanted:
+            with printed_warnings():
+                write(output / f"{name}{ending}")
+            lines.append(f"{output / f'{name}{ending}'}: {what}")
     return lines
 
 

@@ -58,7 +58,10 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
     return content
 
 
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from linkwright.sweeps.worker_process import serve; serve()"
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from linkwright.sweeps.worker_process import serve; serve()"
+)
 _STILL = 20.0  # times its limit of CPU time that a case may stand still by the clock on the wall, …
 _LEAST_STILL = 60.0  # … and no less than these seconds: a machine may be busy with other things
 _STARTS = 3  # of a process that is killed before it is ready
