@@ -149,7 +149,8 @@ def named(outputs: Any) -> dict[str, Wanted]:
     for label, one in pairs:
         if not isinstance(one, str) and not callable(one):
             raise ModelError(f"an output is a text or a function, not {one!r}; write it as 'name = expression'")
-        name, wanted = _titled(one) if label is None else (str(label), one)
+        title_and_output = titled(one) if isinstance(one, str) else (getattr(one, "__name__", "function"), one)
+        name, wanted = title_and_output if label is None else (str(label), one)
         name = " ".join(name.split())
         if not name or not name.isprintable():
             raise ModelError(f"the output {name[:200]!r} needs another name, as in 'ratio = {name[:60]}'")
@@ -162,10 +163,6 @@ def named(outputs: Any) -> dict[str, Wanted]:
         text = "no output was asked for, and without outputs there is nothing to compute"
         raise ModelError(f"{text}; give a text such as 'max(block.x)', or a function")
     return by_name
-
-
-def _titled(one: Wanted) -> tuple[str, Wanted]:
-    return titled(one) if isinstance(one, str) else (getattr(one, "__name__", "function"), one)
 
 
 def outputs_of(d: Description, name: str, wanted: Wanted) -> list[Output]:

@@ -18,7 +18,7 @@ from linkwright.results.solution_files import arrays_digest
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.checkpoint import Keeper, Standing, check_place, fault
 from linkwright.simulation.engines import Engine, Fixed, Trouble
-from linkwright.simulation.events import Event, EventFailed, Met, met, watches
+from linkwright.simulation.events import Event, EventFailed, met, watches
 from linkwright.simulation.initialise import Settings, engine_of, first_point, vector
 from linkwright.simulation.python_laws import Law, LawFailed, law
 from linkwright.simulation.samples import Growing, Rows
@@ -311,7 +311,8 @@ class Run:
     def _take(self, rows: Rows) -> Status | None:
         """Keep what is to be kept of these points; the status, if an event ends the run among them."""
         try:
-            crossings, last, notes = self._met(rows)
+            watched = self.watches if len(rows) > 1 else ()
+            crossings, last, notes = met(watched, self.engine, rows)
         except (LawFailed, EventFailed) as error:
             good = int(np.searchsorted(rows.t, error.time))  # the points before it are kept
             stop = self._take(rows[:good]) if 0 < good < len(rows) else None
@@ -331,9 +332,6 @@ class Run:
         self.output.last(last.point)
         self.stopped = True
         return self._ended_by_event()
-
-    def _met(self, rows: Rows) -> tuple[list[Met], Met | None, list[str]]:
-        return met(self.watches, self.engine, rows) if self.watches and len(rows) > 1 else ([], None, [])
 
     def _ended_by_event(self) -> Status | None:
         if not self.stopped:

@@ -15,7 +15,7 @@ from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.dynamics.programs import ProgramFactory
 from linkwright.simulation.step_control import CLOSED, ROUNDS, Entries, entries_of
-from linkwright.tape.block import Block, absolute, less_equal, maximum, minimum, where
+from linkwright.tape.block import absolute, less_equal, maximum, minimum, where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Program, Zero
 from linkwright.tape.running import straightened
@@ -310,7 +310,7 @@ class Parts:
             return
         step = (1, b.column(at))
         source, target = q.part(0, (4,)).at(step), q_out.part(0, (4,)).at(step)
-        b.add(Each(len(at), (b.case(_unit_block(), [source], [target]),)))
+        b.add(Each(len(at), (b.case(trace(lambda e: e / np.sqrt(e @ e), [(4,)])[0], [source], [target]),)))
 
     def _close(self, b: Composer, q: Ref, t: Ref, q_out: Ref) -> tuple[Ref, Ref]:
         """Newton's rounds on the constraints, from q; how far they were off before the last one, and how many."""
@@ -323,17 +323,9 @@ class Parts:
         with b.loop(ROUNDS, [(now, there), (squares, size), (count, counted)], done):
             self._run(b, program, [dv, phi], q=now, t=t)
             b.run(self.integrate(), [now, dv], [there])
-            b.total_weighted(lambda x, unit: _squares(x / unit), [phi], self.factory.gap_units, [], [size])
+            b.total_weighted(lambda x, unit: (x / unit) @ (x / unit), [phi], self.factory.gap_units, [], [size])
             b.call(lambda s, n: (n + 1.0, less_equal(s, CLOSED * CLOSED)), [size, count], [counted, done])
         b.copy(now, q_out)
         residual = b.number("residual")
         b.call(lambda s: np.sqrt(s), [squares], [residual])
         return residual, count
-
-
-def _unit_block() -> Block:
-    return trace(lambda e: e / np.sqrt(e @ e), [(4,)])[0]
-
-
-def _squares(x: Any) -> Any:
-    return x @ x

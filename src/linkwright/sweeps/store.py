@@ -112,13 +112,9 @@ def read_manifest(folder: Path) -> tuple[Task, Plan, str]:
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise FormatError(f"does not have the entries of a study's manifest; {_ANEW}", file=str(file)) from error
     except DAMAGE as error:
-        raise FormatError(f"is damaged ({_first_clause(error)}); {_ANEW}", file=str(file)) from error
+        reason = str(error).partition(";")[0]  # without the advice to programmers after it
+        raise FormatError(f"is damaged ({reason}); {_ANEW}", file=str(file)) from error
     return task, plan, study
-
-
-def _first_clause(error: Exception) -> str:
-    """What is wrong, without the advice to programmers after it."""
-    return str(error).partition(";")[0]
 
 
 def plan_of(plain: Any, values: Floats) -> Plan:
