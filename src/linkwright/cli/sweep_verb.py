@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from linkwright.sweeps.study import Study
 
 _RANGE = "NAME=VALUES"
+_LAW_ADVICE = "give NAME~LAW, as in --sample 'mass~normal(1,0.1)'"
 _ADVICE = "give NAME=START:END:STEP, as in --set length=4:8:0.1, or NAME=VALUE,VALUE,..."
 
 
@@ -221,26 +222,20 @@ def _parameters(model: Path, lists: list[str] | None, laws: list[str] | None) ->
         raise LinkwrightError("nothing varies: add --set length=4:8:0.1, or --sample 'mass~normal(1,0.1)'")
     parameters: dict[str, Any] = {}
     first: dict[str, str] = {}
-    for text in lists or ():
-        name, sign, values = (x.strip() for x in text.partition("="))
-        if not sign or not name or not values:
-            raise LinkwrightError(f"--set {text}: {_ADVICE}")
-        _claim(parameters, name, f"--set {text}")
-        parameters[name], first[name] = _listed(values, f"--set {text}")
-    for text in laws or ():
-        name, sign, law = (x.strip() for x in text.partition("~"))
-        match = re.fullmatch(r"([a-z_]+)\s*\((.*)\)", law)
-        if not sign or not name or match is None:
-            raise LinkwrightError(f"--sample {text}: give NAME~LAW, as in --sample 'mass~normal(1,0.1)'")
-        _claim(parameters, name, f"--sample {text}")
-        parameters[name], first[name] = _drawn(match[1], match[2], f"--sample {text}")
+    for option, sign, texts, read, advice in (
+        ("--set", "=", lists, _listed, _ADVICE),
+        ("--sample", "~", laws, _drawn, _LAW_ADVICE),
+    ):
+        for text in texts or ():
+            what = f"{option} {text}"
+            name, _, values = (x.strip() for x in text.partition(sign))
+            if not name or not values:
+                raise LinkwrightError(f"{what}: {advice}")
+            if name in parameters:
+                raise LinkwrightError(f"{what}: {name} is given twice; give it once")
+            parameters[name], first[name] = read(values, what)
     load(model, **({"parameters": first} if model.name.lower().endswith(".mks") else {}))
     return parameters
-
-
-def _claim(parameters: dict[str, Any], name: str, what: str) -> None:
-    if name in parameters:
-        raise LinkwrightError(f"{what}: {name} is given twice; give it once")
 
 
 def _listed(values: str, what: str) -> tuple[Any, str]:
@@ -260,12 +255,16 @@ def _listed(values: str, what: str) -> tuple[Any, str]:
     return start + step * np.arange(int(steps) + 1), parts[0]
 
 
-def _drawn(law: str, numbers: str, what: str) -> tuple[Any, str]:
+def _drawn(law: str, what: str) -> tuple[Any, str]:
+    """The distribution of NAME(NUMBER, ...), and its first number as text."""
     from linkwright.sweeps.distributions import distribution  # weight: sweeps
 
-    parts = _split(numbers)
+    match = re.fullmatch(r"([a-z_]+)\s*\((.*)\)", law)
+    if match is None:
+        raise LinkwrightError(f"{what}: {_LAW_ADVICE}")
+    parts = _split(match[2])
     try:
-        return distribution(law, [_number(part, what) for part in parts]), parts[0]
+        return distribution(match[1], [_number(part, what) for part in parts]), parts[0]
     except LinkwrightError as error:
         raise LinkwrightError(f"{what}: {error}" if what not in str(error) else str(error)) from None
 
