@@ -277,7 +277,7 @@ def checkpoint(data: bytes, folder: Path) -> Any:
 
     path = folder / "run.lwc"
     path.write_bytes(data)
-    standing = storage.read(str(path), archives.QUESTION, archives.NQ, archives.NV)
+    standing = storage.read_checkpoint(str(path), archives.QUESTION, archives.NQ, archives.NV)
     return storage.fault(standing, archives.settings(), ["folded"])
 
 
