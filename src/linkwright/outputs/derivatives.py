@@ -20,14 +20,11 @@ from linkwright.model.description import Description
 from linkwright.model.expression import TIME, Expression, Name
 from linkwright.outputs.measures import (
     REDUCTIONS,
-    WITHOUT_DERIVATIVE,
     Measure,
     Reduced,
     all_parts,
-    curvature,
     names_outside,
     reductions,
-    weights,
 )
 from linkwright.outputs.output_language import Output, Wanted, outputs_of
 from linkwright.spatial.algebra import Array
@@ -156,8 +153,9 @@ class Outputs:
 def _refuse_without_derivative(output: Output) -> None:
     output.refuse_forces(_NO_DERIVATIVES)
     for part in all_parts(output.expression):
-        if isinstance(part, Reduced) and part.kind in WITHOUT_DERIVATIVE:
-            text = f"{part.kind}(...) is one of the time points and has no derivative; use {part.kind[3:]}(...)"
+        if isinstance(part, Reduced) and REDUCTIONS[part.kind].slopes is None:
+            smooth = ", ".join(f"{name}(...)" for name, reduction in REDUCTIONS.items() if reduction.slopes is not None)
+            text = f"{part.kind}(...) is one of the time points and has no derivative; use one of {smooth}"
             raise ModelError(f"the output {output.name!r}: {text}", element=output.name)
 
 
@@ -179,16 +177,18 @@ class _Chain:
 
     def _reduced(self, expression: Reduced) -> Answer:
         """A number of all times. The derivative of a largest value is that of the time point where it is."""
-        kind, time = expression.kind, self.rows.time
+        reduction, time = REDUCTIONS[expression.kind], self.rows.time
         inner = self._over_time(self.answer(expression.inner))
-        value = REDUCTIONS[kind](inner.value[:, None], time)[0]
+        value = reduction.value(inner.value[:, None], time)[0]
         if inner.first is None:
             return Answer(value)
-        slopes = weights(kind, inner.value, time)
+        slopes = reduction.by_values(inner.value, time)
         first = np.tensordot(slopes, inner.first, 1)
         if inner.second is None:
             return Answer(value, first)
-        second = np.tensordot(slopes, inner.second, 1) + curvature(kind, inner.value, inner.first)
+        second = np.tensordot(slopes, inner.second, 1)
+        if reduction.curvature is not None:
+            second = second + reduction.curvature(inner.value, inner.first)
         return Answer(value, first, second)
 
     def _over_time(self, answer: Answer) -> Answer:
@@ -228,7 +228,7 @@ class _Chain:
             seeds[:, self.outputs.row_numbers[expression]] += bar
         elif isinstance(expression, Reduced):
             inner = self._over_time(self.answer(expression.inner)).value
-            slopes = weights(expression.kind, inner, self.rows.time)
+            slopes = REDUCTIONS[expression.kind].by_values(inner, self.rows.time)
             self.pull(expression.inner, np.sum(bar) * slopes, seeds, direct)
         else:
             g = bar[..., None] * self._slopes(expression, self._inputs(expression)[1])

@@ -140,6 +140,9 @@ def _unknown(d: Description, owner: str, part: str, place: str, joint: int | Non
     return NameNotFound("body, frame or joint", owner, list(dict.fromkeys(known)))
 
 
+Slopes = Callable[[Floats, Floats], Floats]
+
+
 def _total(x: Floats) -> Floats:
     """The sum over time, one after the other: NumPy's own order of sums depends on how many cases there are."""
     return np.asarray(np.add.accumulate(x, axis=0)[-1]) if len(x) else np.zeros(x.shape[1:])
@@ -149,21 +152,73 @@ def _integral(x: Floats, t: Floats) -> Floats:
     return _total(0.5 * (x[1:] + x[:-1]) * np.diff(t)[:, None])
 
 
-#: Reductions over time: (T, n) and the times (T,) to (n,).
-REDUCTIONS: dict[str, Callable[[Floats, Floats], Any]] = {
-    "max": lambda x, t: x.max(axis=0),
-    "min": lambda x, t: x.min(axis=0),
-    "mean": lambda x, t: _total(x) / len(x),
-    "rms": lambda x, t: np.sqrt(_total(x * x) / len(x)),
-    "final": lambda x, t: x[-1],
-    "initial": lambda x, t: x[0],
-    "range": lambda x, t: x.max(axis=0) - x.min(axis=0),
-    "argmax": lambda x, t: t[np.argmax(x, axis=0)],
-    "argmin": lambda x, t: t[np.argmin(x, axis=0)],
-    "integral": _integral,
+def _at(place: Callable[[Floats], Any]) -> Slopes:
+    """The slopes of the value at one time point: 1 there, and 0 elsewhere."""
+
+    def slopes(y: Floats, t: Floats) -> Floats:
+        return np.asarray(np.arange(len(y)) == place(y), dtype=np.float64)
+
+    return slopes
+
+
+_largest, _smallest = _at(np.argmax), _at(np.argmin)
+
+
+def _root_slopes(y: Floats, t: Floats) -> Floats:
+    return np.asarray(y / (len(y) * _root(y)))
+
+
+def _trapezoid_weights(y: Floats, t: Floats) -> Floats:
+    half = 0.5 * np.diff(t)
+    return np.asarray(np.concatenate([half, [0.0]]) + np.concatenate([[0.0], half]))
+
+
+def _root_curvature(y: Floats, dy: Floats) -> Floats:
+    """∂²r = (∂yᵀ∂y/T − ∂r ∂rᵀ) / r of the root of the mean square r."""
+    if not np.any(y):  # a corner, as that of an absolute value
+        return np.full((dy.shape[1],) * 2, np.nan)
+    n, root = len(y), _root(y)
+    first = (y @ dy) / (n * root)
+    return np.asarray((dy.T @ dy) / (n * root) - np.outer(first, first) / root)
+
+
+def _root(y: Floats) -> float:
+    return max(float(np.sqrt(np.mean(y**2))), 1e-300)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """One number of all time points: its value, and its derivatives by the values at these.
+
+    - `value`: of (T, n) and the times (T,), the numbers (n,) of n cases.
+    - `slopes`: of one case y (T,) and the times, the derivatives (T,) by y; none for a time, which jumps from point to
+      point.
+    - `curvature`: of y (T,) and dy (T, k), the second derivatives (k, k) along y(p) besides those of y; none for a
+      reduction that is linear in y.
+    """
+
+    value: Callable[[Floats, Floats], Any]
+    slopes: Slopes | None = None
+    curvature: Callable[[Floats, Floats], Floats] | None = None
+
+    def by_values(self, y: Floats, t: Floats) -> Floats:
+        """(T,): the derivatives by y."""
+        assert self.slopes is not None, "outputs without derivatives are refused before"
+        return self.slopes(y, t)
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "max": Reduction(lambda x, t: x.max(axis=0), _largest),
+    "min": Reduction(lambda x, t: x.min(axis=0), _smallest),
+    "mean": Reduction(lambda x, t: _total(x) / len(x), lambda y, t: np.full(len(y), 1.0 / len(y))),
+    "rms": Reduction(lambda x, t: np.sqrt(_total(x * x) / len(x)), _root_slopes, _root_curvature),
+    "final": Reduction(lambda x, t: x[-1], _at(lambda y: len(y) - 1)),
+    "initial": Reduction(lambda x, t: x[0], _at(lambda y: 0)),
+    "range": Reduction(lambda x, t: x.max(axis=0) - x.min(axis=0), lambda y, t: _largest(y, t) - _smallest(y, t)),
+    "argmax": Reduction(lambda x, t: t[np.argmax(x, axis=0)]),
+    "argmin": Reduction(lambda x, t: t[np.argmin(x, axis=0)]),
+    "integral": Reduction(_integral, _trapezoid_weights),
 }
-#: Reductions that are times, which jump from point to point and have no derivative.
-WITHOUT_DERIVATIVE = ("argmax", "argmin")
 
 
 @dataclass(frozen=True)
@@ -206,47 +261,8 @@ def names_outside(expression: Expression) -> list[Name]:
     return list(dict.fromkeys(part for part in parts(expression) if isinstance(part, Name)))
 
 
-def weights(kind: str, y: Floats, t: Floats) -> Floats:
-    """(T,): how a reduction of y (T,) changes with each time point; not of those in `WITHOUT_DERIVATIVE`."""
-    slopes = np.zeros(len(y))
-    if kind in ("max", "range"):
-        slopes[int(np.argmax(y))] += 1.0
-    if kind in ("min", "range"):
-        slopes[int(np.argmin(y))] += 1.0 if kind == "min" else -1.0
-    if kind == "initial":
-        slopes[0] = 1.0
-    if kind == "final":
-        slopes[-1] = 1.0
-    if kind == "mean":
-        slopes[:] = 1.0 / len(y)
-    if kind == "rms":
-        slopes[:] = y / (len(y) * _root(y))
-    if kind == "integral" and len(y) > 1:
-        slopes[:-1] += 0.5 * np.diff(t)
-        slopes[1:] += 0.5 * np.diff(t)
-    return slopes
-
-
-def curvature(kind: str, y: Floats, dy: Floats) -> Any:
-    """(k, k): the second derivatives of a reduction along y(p), besides those of y; y is (T,) and dy (T, k).
-
-    Reductions are linear in the values, but for the root of the mean square r: ∂²r = (∂yᵀ∂y/T − ∂r ∂rᵀ) / r.
-    """
-    if kind != "rms":
-        return 0.0
-    if not np.any(y):  # a corner, as that of an absolute value
-        return np.full((dy.shape[1],) * 2, np.nan)
-    n, root = len(y), _root(y)
-    first = (y @ dy) / (n * root)
-    return (dy.T @ dy) / (n * root) - np.outer(first, first) / root
-
-
-def _root(y: Floats) -> float:
-    return max(float(np.sqrt(np.mean(y**2))), 1e-300)
-
-
 class State:
-    """The state at a time: `state["pen.x"]`, places, TIME, parameters, and numbers of all times."""
+    """The state at a time: `state["pen.x"]`, places, TIME, parameters, and the reductions over time by their names."""
 
     def __init__(self, description: Description) -> None:
         self._description = description
@@ -275,34 +291,8 @@ class State:
     def _vector(self, name: str, parts: tuple[str, ...]) -> Array:
         return np.array([self[f"{name}.{part}"] for part in parts], dtype=object)
 
-    def max(self, x: Any) -> Expression:
-        """The largest of all times."""
-        return Reduced("max", as_expression(x))
-
-    def min(self, x: Any) -> Expression:
-        """The smallest of all times."""
-        return Reduced("min", as_expression(x))
-
-    def mean(self, x: Any) -> Expression:
-        """The mean over the time points."""
-        return Reduced("mean", as_expression(x))
-
-    def rms(self, x: Any) -> Expression:
-        """The root of the mean square over the time points."""
-        return Reduced("rms", as_expression(x))
-
-    def integral(self, x: Any) -> Expression:
-        """The integral over time, by trapezoids between the time points."""
-        return Reduced("integral", as_expression(x))
-
-    def range(self, x: Any) -> Expression:
-        """The largest less the smallest."""
-        return Reduced("range", as_expression(x))
-
-    def initial(self, x: Any) -> Expression:
-        """The value at the first time."""
-        return Reduced("initial", as_expression(x))
-
-    def final(self, x: Any) -> Expression:
-        """The value at the last time."""
-        return Reduced("final", as_expression(x))
+    def __getattr__(self, name: str) -> Callable[[Any], Expression]:
+        """A reduction by its name, as a function of an expression: `state.max(state["pen.x"])`."""
+        if name not in REDUCTIONS:
+            raise AttributeError(f"a state has no {name!r}; reductions over time are {', '.join(REDUCTIONS)}")
+        return lambda x: Reduced(name, as_expression(x))

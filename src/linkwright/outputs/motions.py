@@ -194,5 +194,5 @@ def _evaluated(expression: Expression, motions: Motions) -> Any:
             names[name.name] = motions.series[name.name]
     for part in reductions(expression):
         series = motions.spread(_evaluated(part.inner, motions))
-        names[part.key] = REDUCTIONS[part.kind](series, motions.time)
+        names[part.key] = REDUCTIONS[part.kind].value(series, motions.time)
     return expression.evaluate(names)
