@@ -27,7 +27,7 @@ from linkwright.base.files import atomic_file, open_regular
 from linkwright.errors import FormatError
 from linkwright.tape.block import Block
 from linkwright.tape.operations import Table
-from linkwright.tape.program import Buffer, Program
+from linkwright.tape.program import Buffer, Program, Role
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
 from linkwright.tape.validation import Invalid, validate
 
@@ -164,7 +164,9 @@ class _Reader:
 
     def buffer(self, record: _Record) -> Buffer:
         name = record.text("name")
-        role = record.one_of("role", ("input", "output", "temporary", "data"), f"buffer {name!r} has the role")
+        role: Any = record.text("role")
+        if role not in get_args(Role):
+            raise Invalid(f"buffer {name!r} has the role {role!r}")
         shape = tuple(_count(n, f"a length of buffer {name!r}") for n in record.items("shape"))
         size = math.prod(shape)
         if len(shape) > 32 or size >= 2**31:
@@ -225,13 +227,6 @@ class _Record:
 
     def text(self, name: str) -> str:
         return _expect(self.value.get(name), str, f"{name!r} of {self.what}")  # type: ignore[no-any-return]
-
-    def one_of(self, name: str, words: Sequence[str], what: str) -> Any:
-        """One of these words; `what` begins the message for any other."""
-        word = self.text(name)
-        if word not in words:
-            raise Invalid(f"{what} {word!r}")
-        return word
 
     def items(self, name: str) -> list[Any]:
         return _expect(self.value.get(name), list, f"{name!r} of {self.what}")  # type: ignore[no-any-return]

@@ -7,13 +7,13 @@ dialect's `segment` becomes pieces that hand their values on through the work ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import KernelError
-from linkwright.kernels.c.spelling import C, literal
+from linkwright.kernels.c.spelling import C, literal, switch
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.dataflow import first_start
@@ -134,16 +134,23 @@ class Function:
     def parameters(self) -> list[tuple[str, str]]:
         """(type, name) of what must be passed."""
         dialect = self.low.dialect
-        pairs = []
-        for number in sorted(self.written):
-            pairs.append((f"{'' if self.written[number] else 'const '}{dialect.real} *", self.low.names[number]))
+        pairs = [(kind, name) for kind, name, _, _ in self.arguments()]
         if "work" in self.uses:
             pairs.append((f"{dialect.real} *", "work"))
             if self.low.step:
                 pairs.append((f"{dialect.index} ", "step"))
-        pairs.extend((outside.kind, name) for name, outside in self.low.outside.items() if name in self.uses)
         pairs.extend((f"{dialect.index} ", index) for index in "ij" if index in self.uses)
         return pairs
+
+    def arguments(self) -> list[tuple[str, str, str, int]]:
+        """(type, name, what it is, its number) of the arrays and numbers of the program that must be passed."""
+        real, low = self.low.dialect.real, self.low
+        buffers = [
+            (f"{'' if write else 'const '}{real} *", low.names[k], "buffer", k)
+            for k, write in sorted(self.written.items())
+        ]
+        outside = [(o.kind, name, o.what, o.number) for name, o in low.outside.items() if name in self.uses]
+        return [*buffers, *outside]
 
     def call(self) -> str:
         return f"{self.name}({', '.join(name for _, name in self.parameters())});"
@@ -431,18 +438,3 @@ def _block(head: str, inner: list[str]) -> list[str]:
     if len(inner) == 1:
         return [head, f"    {inner[0]}"]
     return [f"{head} {{", *(f"    {line}" for line in inner), "}"]
-
-
-def switch(arms: dict[int, list[str]], key: Callable[[], str]) -> list[str]:
-    """Run the arm that `key` names; equal arms are one, the last is the default."""
-    joined: dict[tuple[str, ...], list[int]] = {}
-    for k, lines in arms.items():
-        joined.setdefault(tuple(lines), []).append(k)
-    if len(joined) == 1:
-        return list(next(iter(joined)))
-    text = [f"switch ({key()}) {{"]
-    for number, (arm, labels) in enumerate(joined.items()):
-        last = number == len(joined) - 1
-        text.append("default:" if last else " ".join(f"case {k}:" for k in labels))
-        text += [f"    {line}" for line in (*arm, "break;")]
-    return [*text, "}"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -115,6 +115,21 @@ def numbers(kind: str, name: str, entries: Sequence[str]) -> str:
     rows = [", ".join(entries[k : k + 8]) for k in range(0, len(entries), 8)]
     body = ",\n".join(f"    {row}" for row in rows)
     return f"{kind} {name}[{len(entries)}] = {{\n{body}\n}};"
+
+
+def switch(arms: dict[int, list[str]], key: Callable[[], str]) -> list[str]:
+    """Run the arm that `key` names; equal arms are one, the last is the default."""
+    joined: dict[tuple[str, ...], list[int]] = {}
+    for k, lines in arms.items():
+        joined.setdefault(tuple(lines), []).append(k)
+    if len(joined) == 1:
+        return list(next(iter(joined)))
+    text = [f"switch ({key()}) {{"]
+    for number, (arm, labels) in enumerate(joined.items()):
+        last = number == len(joined) - 1
+        text.append("default:" if last else " ".join(f"case {k}:" for k in labels))
+        text += [f"    {line}" for line in (*arm, "break;")]
+    return [*text, "}"]
 
 
 def distinct(names: Iterable[str]) -> list[str]:

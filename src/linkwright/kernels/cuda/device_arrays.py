@@ -227,10 +227,9 @@ class TorchHome(Home):
         self._tensors: dict[int, Any] = {}
 
     def __enter__(self) -> Home:
-        cp = cupy()
-        self._stack.enter_context(cp.cuda.Device(self.device))
         stream = self.torch.cuda.current_stream(self.where).cuda_stream
-        self._stack.enter_context(cp.cuda.ExternalStream(stream))
+        super().__enter__()
+        self._stack.enter_context(cupy().cuda.ExternalStream(stream))
         return self
 
     def empty(self, shape: Shape, precision: str) -> Any:

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwright.errors import KernelError
-from linkwright.kernels.c.block_functions import Function, Layout, Statements, rooms, switch
+from linkwright.kernels.c.block_functions import Function, Layout, Statements, rooms
 from linkwright.kernels.c.program_text import LOCAL, Dialect, Lowering, cuda_dialect
-from linkwright.kernels.c.spelling import literal
+from linkwright.kernels.c.spelling import literal, switch
 from linkwright.kernels.cuda.state_threads import BLOCK
 from linkwright.kernels.cuda.table_rows import cleared, distance, item_by_item, parallel, together, transposable
 from linkwright.tape.dataflow import first_start
@@ -254,9 +254,9 @@ class _Items(Lowering, PartialVisitor[Iterator[Launch] | None]):
         local = [f"{real} work[{self.layout.size}];"] if "work" in f.uses else []
         f.uses -= {"work"}
         arguments = f.arguments()
-        taken = [f"{kind}__restrict__ {name}" if "*" in kind else f"{kind}{name}" for kind, name, _ in arguments]
+        taken = [f"{kind}__restrict__ {name}" if "*" in kind else f"{kind}{name}" for kind, name, _, _ in arguments]
         taken += [f"{index} {name}" for name in ("item_begin", "item_end", "item_shift", "item_times")]
-        self.kernels[f.name] = tuple(argument for _, _, argument in arguments)
+        self.kernels[f.name] = tuple(Argument(what, number) for _, _, what, number in arguments)
         lines = [
             f"{index} i = item_begin + ({index})blockIdx.x * {BLOCK} + threadIdx.x;",
             "(void)item_shift;",
@@ -307,18 +307,6 @@ class _ItemFunction(Function):
         index = " + ".join([*([str(row)] if row else []), *([f"{number} * {rows}"] if number != "0" else [])])
         return f"{array}[{index or 0}]"
 
-    def arguments(self) -> list[tuple[str, str, Argument]]:
-        """(type, name, what it is) of what must be passed."""
-        real, low = self.low.dialect.real, self.low
-        parameters = [(f"const {real} *", f"r_{k}", Argument("buffer", k)) for k in sorted(self.read)]
-        for k, write in sorted(self.written.items()):
-            parameters.append((f"{'' if write else 'const '}{real} *", low.names[k], Argument("buffer", k)))
-        for name, outside in low.outside.items():
-            if name in self.uses:
-                parameters.append((outside.kind, name, Argument(outside.what, outside.number)))
-        return parameters
-
-    def parameters(self) -> list[tuple[str, str]]:
-        pairs = [(kind, name) for kind, name, _ in self.arguments()]
-        pairs += [(f"{self.low.dialect.real} *", "work")] if "work" in self.uses else []
-        return pairs + [(f"{self.low.dialect.index} ", index) for index in "ij" if index in self.uses]
+    def arguments(self) -> list[tuple[str, str, str, int]]:
+        read = [(f"const {self.low.dialect.real} *", f"r_{k}", "buffer", k) for k in sorted(self.read)]
+        return [*read, *super().arguments()]
