@@ -88,7 +88,7 @@ def test_motions_come_back_in_the_library_of_their_states(cupy, kind):
 
 def test_all_steps_are_one_launch(cupy):
     both(cupy, CHAIN, Q, V)
-    assert [entry[1] for entry in cupy.log if entry[0] == "launch"] == ["beginning", "rk4_march"]
+    assert [entry[1] for entry in cupy.log if entry[0] == "launch"] == ["initial_acceleration", "rk4_march"]
 
 
 def test_long_rollouts_are_cut_into_launches_with_the_same_result(cupy, monkeypatch):

@@ -24,7 +24,7 @@ from linkwright.tape import block as F
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.operations import Table
 from linkwright.tape.program import ITEM, Buffer, Copy, Each, Operand, Program, Solve, Zero
-from linkwright.tape.validation import validate
+from linkwright.tape.program_checks import validate
 
 ca = pytest.importorskip("casadi", reason="CasADi is the oracle: pip install casadi")
 

@@ -15,8 +15,8 @@ from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.build import ProgramBuilder, Ref, record, trace
 from linkwright.tape.operations import Table
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Operand, Program, Solve, Walk, Zero
+from linkwright.tape.program_checks import Invalid, validate
 from linkwright.tape.program_files import load, save
-from linkwright.tape.validation import Invalid, validate
 
 
 def everything() -> Program:

@@ -2,7 +2,7 @@
 
 What a statement reads, its adjoint adds to; what it writes or adds to, its adjoint reads; a scan outward becomes a
 scan inward. A block's intermediate values are computed again in its adjoint; buffers are found as the program left
-them, which `linkwright.tape.validation` checks to be right.
+them, which `linkwright.tape.program_checks` checks to be right.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from linkwright.tape.build import ProgramBuilder, Wiring
 from linkwright.tape.dataflow import Kind, items_of, moments, starts, useful, varied
 from linkwright.tape.derivative_blocks import Directions, add_numbers, fixed, pull_back, reverse_solve
 from linkwright.tape.program import Program, Role
+from linkwright.tape.program_checks import Ledger
 from linkwright.tape.running import is_straight, straightened
 from linkwright.tape.statements import (
     ITEM,
@@ -35,7 +36,6 @@ from linkwright.tape.statements import (
     nested,
     parts,
 )
-from linkwright.tape.validation import Ledger
 
 
 def without_walks(program: Program) -> Program:

@@ -28,8 +28,8 @@ from linkwright.errors import FormatError
 from linkwright.tape.block import Block
 from linkwright.tape.operations import Table
 from linkwright.tape.program import Buffer, Program, Role
+from linkwright.tape.program_checks import Invalid, validate
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Statement, Walk, Zero
-from linkwright.tape.validation import Invalid, validate
 
 FORMAT, VERSION = "linkwright program", 1
 _ARRAYS = {"numbers": "<f8", "columns": "<i4", "operations": "|u1", "arguments": "<i4", "results": "<i4"}
