@@ -22,9 +22,7 @@ def test_slopes_and_curvature_are_those_of_the_value(name: str) -> None:
     steps = h * np.eye(2)
     first = [(value(step) - value(-step)) / (2 * h) for step in steps]
     np.testing.assert_allclose(reduction.by_values(y, t) @ dy, first, rtol=1e-6, atol=1e-8)
-    second = [
-        [(value(a + b) - value(a - b) - value(b - a) + value(-a - b)) / (4 * h * h) for a in steps] for b in steps
-    ]
+    pairs = [[value(a + b) - value(a - b) - value(b - a) + value(-a - b) for a in steps] for b in steps]
     bent = np.zeros((2, 2)) if reduction.curvature is None else reduction.curvature(y, dy)
     np.testing.assert_allclose(bent, np.array(pairs) / (4 * h * h), atol=1e-5)
 
