@@ -252,16 +252,23 @@ class Block:
                 values.update(O.operands_of(rows[k]))
         return places[::-1]
 
-    def crossing(self, pieces: Sequence[Sequence[int]], *, late: bool) -> dict[int, int]:
+    def crossing(
+        self, pieces: Sequence[Sequence[int]], operands: Sequence[Sequence[int]], *, late: bool
+    ) -> dict[int, int]:
         """Places for the values that another piece of the operations needs than the one that makes them.
 
-        A place is free again in the piece after the one that reads it last. With `late`, the last needs all outputs.
+        `operands` are those of each operation. A place is free again in the piece after the one that reads it last.
+        With `late`, the last piece needs all outputs.
         """
-        rows, first = self.rows(), self.first_operation
+        if len(pieces) < 2:
+            return {}
+        first = self.first_operation
         last = {first + k: p for p, piece in enumerate(pieces) for k in piece}
         for p, piece in enumerate(pieces):
             for k in piece:
-                last.update({value: p for value in O.operands_of(rows[k]) if value >= first})
+                for value in operands[k]:
+                    if value >= first:
+                        last[value] = p
         if late:
             last.update({value: len(pieces) - 1 for value in self.outputs.tolist() if value >= first})
         places: dict[int, int] = {}

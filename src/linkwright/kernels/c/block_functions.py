@@ -57,7 +57,7 @@ def plan(block: Block, segment: int, *, late: bool) -> Plan:
     number = max(1, -(-len(live) // segment))
     length = max(1, -(-len(live) // number))
     pieces = [live[s : s + length] for s in range(0, len(live), length)] or [[]]
-    slots = block.crossing(pieces, late=late)
+    slots = block.crossing(pieces, list(map(O.operands_of, rows)), late=late)
     return Plan(rows, pieces, slots, late)
 
 

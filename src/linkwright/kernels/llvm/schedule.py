@@ -137,7 +137,7 @@ class Plan:
     @cached_property
     def slots(self) -> dict[int, int]:
         """Scratch slots of the values that are used in a later segment than their own."""
-        return self.block.crossing(self.segments, late=self.late)
+        return self.block.crossing(self.segments, self.operands, late=self.late)
 
     @cached_property
     def outputs(self) -> list[list[int]]:
