@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import linkwright
 from linkwright.errors import KernelError, LinkwrightError, LinkwrightWarning
 from linkwright.kernels import compiled
 from linkwright.kernels.kernel import Kernel
@@ -330,11 +331,13 @@ def test_other_versions_and_other_sources_have_other_names(folder, monkeypatch):
 
 
 def test_the_stamp_changes_with_the_packages_files(tmp_path, monkeypatch):
-    package = tmp_path / "linkwright" / "kernels"
-    package.mkdir(parents=True)
-    source = package / "cache.py"
-    source.write_text("one")
-    monkeypatch.setattr(cache, "__file__", str(source))
+    root = Path(linkwright.__file__).parent
+    place = tmp_path / "linkwright" / Path(cache.__file__).relative_to(root)
+    source = tmp_path / "linkwright" / "dynamics" / "recorders.py"  # what is recorded depends on every room
+    for file in (place, source):
+        file.parent.mkdir(parents=True)
+        file.write_text("one")
+    monkeypatch.setattr(cache, "__file__", str(place))
     fresh = cache.stamp.__wrapped__
     first = fresh()
     assert fresh() == first

@@ -170,7 +170,7 @@ def differentiable_answer(kernel: Kernel, arrays: Sequence[Any], out: Any) -> An
 
 @cache
 def _function() -> Any:
-    import torch
+    import torch  # weight: PyTorch
 
     class Answer(torch.autograd.Function):
         """outputs = kernel(inputs)."""

@@ -203,7 +203,7 @@ class SparseMatrix:
 
     def to_scipy(self, *arrays: Any) -> Any:
         """A `scipy.sparse.csr_array` of one state."""
-        from scipy.sparse import csr_array  # type: ignore[import-untyped]
+        from scipy.sparse import csr_array  # type: ignore[import-untyped]  # weight: SciPy
 
         return csr_array((self.values(*arrays), (self.rows, self.cols)), shape=self.shape)
 

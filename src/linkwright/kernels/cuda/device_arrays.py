@@ -30,7 +30,7 @@ _WORK = 2**30  # bytes of work that a launch may take; more states are run in pi
 def cupy() -> Any:
     """CuPy, or what to do where it is missing."""
     try:
-        import cupy
+        import cupy  # weight: CuPy
     except ImportError as error:
         raise KernelError(
             "arrays on the GPU need CuPy: install the package for your CUDA, such as `pip install cupy-cuda12x`"
@@ -265,7 +265,7 @@ class JaxHome(Home):
     def back(self, array: Any) -> Any:
         if not array.size:
             return self.jax.device_put(self.jax.numpy.zeros(array.shape, str(array.dtype)), self.where)
-        from jax import dlpack
+        from jax import dlpack  # weight: JAX
 
         return dlpack.from_dlpack(array)
 

@@ -57,7 +57,7 @@ def directory() -> Path | None:
     if named == "":
         return None
     if named is None:
-        import platformdirs
+        import platformdirs  # weight: platformdirs
 
         named = platformdirs.user_cache_dir("linkwright")
     return _checked(named)
@@ -107,14 +107,12 @@ def _others_write(status: os.stat_result) -> bool:
 @cache
 def stamp() -> str:
     """What besides its content an entry depends on: versions of libraries, and this package's own files."""
-    import numpy
-
     try:
-        from llvmlite import __version__ as llvmlite
+        from llvmlite import __version__ as llvmlite  # weight: llvmlite
     except ImportError:
         llvmlite = "none"
-    parts = [f"llvmlite {llvmlite}", f"numpy {numpy.__version__}"]
-    root = Path(__file__).resolve().parent.parent
+    parts = [f"llvmlite {llvmlite}", f"numpy {np.__version__}"]
+    root = Path(__file__).resolve().parents[2]  # of the whole package: what is recorded depends on all of it
     whole = hashlib.sha256("\n".join(parts).encode())
     for file in sorted(root.rglob("*.py")):
         whole.update(str(file.relative_to(root)).encode())
@@ -225,7 +223,7 @@ _LIBM = ("sin", "cos", "tan", "exp", "log", "atan2", "pow", "fma", "floor")
 @cache
 def _llvm() -> Any:
     with _lock:
-        import llvmlite.binding as llvm
+        import llvmlite.binding as llvm  # weight: llvmlite
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
