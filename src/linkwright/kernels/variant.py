@@ -198,6 +198,11 @@ def threads() -> int:
     named = os.environ.get("LINKWRIGHT_THREADS", "")
     if named.isdecimal() and int(named) > 0:
         return int(named)
+    return cores()
+
+
+def cores() -> int:
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -23,6 +23,7 @@ from linkwright import __version__
 from linkwright.base.arguments import takes_settings
 from linkwright.base.files import kind, move_aside
 from linkwright.errors import LinkwrightError, ModelError, SlowCaseWarning
+from linkwright.kernels.variant import cores
 from linkwright.mechanism import Mechanism
 from linkwright.outputs.output_language import AnalysisSettings
 from linkwright.sweeps import engine as work
@@ -31,7 +32,7 @@ from linkwright.sweeps.plan import Execution, Plan, Sampling, StudyFolder, make_
 from linkwright.sweeps.store import DATASET, Store, study_digest
 from linkwright.sweeps.study import Study, gathered, load, save
 from linkwright.sweeps.task import Batch, Task, joined, make_task
-from linkwright.sweeps.workers import Compute, Cores, Here, Pool, cores
+from linkwright.sweeps.workers import Compute, Cores, Here, Pool
 
 SLOW = 60.0  # seconds after which cases are called slow, if they also take …
 _SLOWER = 10.0  # … so many times as long as the slowest before them

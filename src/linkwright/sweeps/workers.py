@@ -8,7 +8,6 @@ did it. Nothing else waits for that: other processes have other cases.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -200,11 +199,3 @@ class Cores(Pool):
 def path_of(function: Compute) -> str:
     """Where another process finds a function."""
     return f"{function.__module__}:{function.__qualname__}"
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
