@@ -243,7 +243,10 @@ def _over(block: Block, inputs: Floats) -> Floats:
     """A block's outputs (S, ·) for inputs (S, ·), by NumPy."""
     with np.errstate(all="ignore"):
         outputs = block.evaluate(list(inputs.T))
-    return np.stack([np.broadcast_to(output, len(inputs)) for output in outputs], axis=1)
+    rows = np.empty((len(inputs), len(outputs)))  # a mechanism without coordinates has no outputs
+    for k, output in enumerate(outputs):
+        rows[:, k] = output
+    return rows
 
 
 def _scales(traversal: Unrolled, constraint: ConstraintAtState, units: Array, size: Any) -> Array:
