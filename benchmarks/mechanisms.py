@@ -128,8 +128,8 @@ def render_rates(found: dict[str, dict[str, Cell]]) -> list[str]:
 def one_ladder(stages: int) -> dict[str, float]:
     """A ladder in this process: times, memory, freedom, errors."""
     from constraints.ladders import START, ladder, odd_angle
-    from linkwright.constraints.constraint_programs import Layout
     from linkwright.constraints.kinematics import Kinematics
+    from linkwright.constraints.program_layout import Layout
 
     def memory() -> float:
         """The most that this process has held, in MB; unlike getrusage's, not what its parent held."""

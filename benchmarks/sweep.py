@@ -16,7 +16,7 @@ import numpy as np
 
 import linkwright as lw
 from linkwright.kernels.variant import set_threads
-from linkwright.sweeps.engine import Engine
+from linkwright.sweeps.case_engine import Engine
 from linkwright.sweeps.task import make_task
 
 MODELS = Path(__file__).resolve().parents[1] / "examples" / "models"

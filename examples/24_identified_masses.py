@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import linkwright as lw
-from linkwright.design.identified import identified
+from linkwright.design.inertia_identification import identified
 
 robot = lw.load(Path(__file__).parent / "models" / "puma560.dh.toml")
 base = lw.equations(robot).base

@@ -6,8 +6,8 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from linkwright.base.arguments import public_names as _public_names
-from linkwright.tape.backends import Backends as _Backends
-from linkwright.tape.backends import provide_backends as _provide_backends
+from linkwright.tape.backend_protocol import Backends as _Backends
+from linkwright.tape.backend_protocol import provide_backends as _provide_backends
 
 __version__ = "0.1.0"
 
@@ -33,7 +33,7 @@ def __dir__() -> list[str]:
 
 def _backends() -> _Backends:
     """The back-ends of programs, imported when a program first asks for one."""
-    from linkwright import kernels  # for weight
+    from linkwright import kernels  # weight: the back-ends, which few calls need
 
     return kernels
 

@@ -17,13 +17,13 @@ from linkwright.dynamics.mechanism_base import MechanismBase
 from linkwright.dynamics.programs import ProgramFactory
 from linkwright.errors import KernelError, LinkwrightError, ModelError, ShapeError
 from linkwright.formats.model_files import read
-from linkwright.kernels.foreign import on_device
+from linkwright.kernels.foreign_arrays import on_device
 from linkwright.model import builder, generators
-from linkwright.model.cases import with_parameters
 from linkwright.model.description import Description
+from linkwright.model.mechanism_views import Body, DofReport, Joint
 from linkwright.model.merge import lock
 from linkwright.model.model_checks import alike
-from linkwright.model.views import Body, DofReport, Joint
+from linkwright.model.parameter_cases import with_parameters
 from linkwright.tape.program import Program
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from command import linkwright
 
 import linkwright as lw
-from linkwright.simulation.engines import Adaptive
+from linkwright.simulation.compiled_engines import Adaptive
 
 MODEL = """MODEL pendulum
 SYSTEM (DYNAMIC ANALYSIS, ending time = 1, print interval = 0.1);

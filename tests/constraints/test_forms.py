@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from linkages import skew
 
-from linkwright.constraints import forms
+from linkwright.constraints import constraint_forms as forms
 from linkwright.constraints.form_programs import bias_block, equations_block, lift_block
 from linkwright.model.joint_kinds import KINDS
 

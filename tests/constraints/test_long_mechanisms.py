@@ -8,8 +8,8 @@ import pytest
 import linkwright as lw
 from constraints.ladders import START, ladder, odd_angle
 from linkwright.constraints import rank as freedom
-from linkwright.constraints.constraint_programs import Layout
 from linkwright.constraints.kinematics import Kinematics
+from linkwright.constraints.program_layout import Layout
 
 
 def report(mech):

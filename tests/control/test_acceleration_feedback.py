@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import lfilter
 
 from linkwright import control
-from linkwright.control.loop.controller import Measured, Target
+from linkwright.control.loop.controller_base import Measured, Target
 from linkwright.errors import ModelError, NameNotFound
 
 PERIOD = 2e-3

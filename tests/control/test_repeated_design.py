@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import cont2discrete, lfilter
 
 from linkwright import control
-from linkwright.control.hinfinity.repeated import RoundSettings, Weighting, repeated_design
+from linkwright.control.hinfinity.repeated_design import RoundSettings, Weighting, repeated_design
 from linkwright.control.linear_systems import system
 from linkwright.errors import ExcitationError, ModelError, UnstableModelError
 
@@ -127,7 +127,7 @@ def test_of_several_wanted_responses_the_fastest_within_the_effort_is_taken():
     ],
 )
 def test_one_wanted_response_is_told_from_several(monkeypatch, given, count):
-    from linkwright.control.hinfinity import repeated
+    from linkwright.control.hinfinity import repeated_design as repeated
 
     seen = []
     monkeypatch.setattr(repeated, "_round", lambda number, record, wanted, *_: seen.append(len(wanted)) or stop())
@@ -167,7 +167,7 @@ def test_an_input_that_does_not_excite_is_an_error_that_says_so():
 
 
 def test_an_unstable_model_in_the_first_round_is_an_error(monkeypatch):
-    from linkwright.control.hinfinity import repeated
+    from linkwright.control.hinfinity import repeated_design as repeated
 
     def refuse(*_, **__):
         raise UnstableModelError("The identified plant is unstable: poles at 3 Hz", model=None)
@@ -179,7 +179,7 @@ def test_an_unstable_model_in_the_first_round_is_an_error(monkeypatch):
 
 @pytest.mark.slow
 def test_a_later_round_that_fails_leaves_the_compensator_before_it(monkeypatch):
-    from linkwright.control.hinfinity import repeated
+    from linkwright.control.hinfinity import repeated_design as repeated
 
     calls = []
     found = repeated.identify

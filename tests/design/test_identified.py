@@ -8,7 +8,7 @@ import pytest
 from design_models import ROOT
 
 import linkwright as lw
-from linkwright.design.identified import identified
+from linkwright.design.inertia_identification import identified
 from linkwright.errors import ModelError
 
 ARM = ROOT / "examples" / "models" / "three_link.dh.toml"

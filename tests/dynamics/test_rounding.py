@@ -10,9 +10,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwright as lw
-from linkwright.constraints.constraint_programs import moved
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.newton import Batch, damped_newton, start_state
+from linkwright.constraints.program_layout import moved
 from linkwright.dynamics.closed import redundancy as rounding
 from linkwright.errors import LinkwrightWarning
 from linkwright.formats.mks.mks_writer import write_mks

@@ -8,7 +8,7 @@ from export_tools import MODELS
 
 import linkwright as lw
 from linkwright.cli.app import run
-from linkwright.exports.pages import write_folder
+from linkwright.exports.export_folder import write_folder
 
 ARM = MODELS / "arm.urdf"
 

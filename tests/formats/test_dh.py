@@ -11,8 +11,8 @@ from linkwright.errors import FormatError, LinkwrightWarning, ModelError, NameNo
 from linkwright.formats import dh
 from linkwright.formats.dh import from_dh, read_dh
 from linkwright.formats.model_files import read
-from linkwright.model.cases import with_parameters
 from linkwright.model.expression import Name
+from linkwright.model.parameter_cases import with_parameters
 
 
 def homogeneous(r=None, p=(0, 0, 0)):

@@ -10,7 +10,7 @@ from mjcf_oracle import Oracle
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.mjcf.mjcf_reader import read_mjcf
-from linkwright.model.frames import full_inertia
+from linkwright.model.placements import full_inertia
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install mujoco")
 

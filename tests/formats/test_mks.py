@@ -10,10 +10,10 @@ import pytest
 import linkwright as lw
 from linkwright.errors import FormatError, MksError
 from linkwright.formats.mks.mks_reader import parse_mks, read_mks
-from linkwright.model.cases import with_parameters
 from linkwright.model.elements import Mimic, PointOnLine, PointOnPlane, Rod
 from linkwright.model.expression import TIME, Call, Expression, Lookup, Name, Number
-from linkwright.model.system import System
+from linkwright.model.parameter_cases import with_parameters
+from linkwright.model.requested_analysis import System
 from linkwright.tape.operations import Table
 
 ROOT = Path(__file__).resolve().parents[2]

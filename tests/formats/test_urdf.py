@@ -8,8 +8,8 @@ import pytest
 
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.urdf import read_urdf
-from linkwright.model.frames import full_inertia
 from linkwright.model.model_checks import check_numbers
+from linkwright.model.placements import full_inertia
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
 from robots import folder

@@ -15,8 +15,8 @@ from linkwright.formats.model_files import read
 from linkwright.formats.urdf_writer import write_urdf
 from linkwright.model.builder import Builder
 from linkwright.model.description import Description
-from linkwright.model.frames import roll_pitch_yaw, rpy_matrix
 from linkwright.model.generators import random_tree
+from linkwright.model.placements import roll_pitch_yaw, rpy_matrix
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")
 

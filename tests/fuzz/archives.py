@@ -167,7 +167,7 @@ def checkpoints() -> Sequence[bytes]:
     """In the middle of a run, and of one that an event ended."""
     from linkwright.results.solution import Occurrence
     from linkwright.simulation.checkpoint import Standing, write_checkpoint
-    from linkwright.simulation.engines import EngineState, Work
+    from linkwright.simulation.compiled_engines import EngineState, Work
     from linkwright.simulation.samples import Rows
     from linkwright.simulation.step_control import ACCEPTED, CONTROL
 

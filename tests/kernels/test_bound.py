@@ -17,7 +17,7 @@ def recurrence():
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 def test_states_in_order_begin_with_what_the_ones_before_left(monkeypatch, backend):
     if backend == "numpy":
-        monkeypatch.setattr("linkwright.kernels.bound.native", lambda: False)
+        monkeypatch.setattr("linkwright.kernels.bound_kernel.native", lambda: False)
     x, sums, rate = np.zeros((12, 2)), np.full((11, 1), np.nan), np.array([1.0, -3.0])
     x[2] = [8.0, 4.0]
     run = recurrence().marched([x[:-1], rate], [x[1:], sums], 11)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from linkwright.errors import KernelError, ShapeError
-from linkwright.kernels.crew import Crew
+from linkwright.kernels.thread_crew import Crew
 from linkwright.tape.build import record
 
 double = record(lambda x: 2.0 * x, 3)
@@ -90,7 +90,7 @@ def test_wrong_numbers_of_threads_parts_and_shapes_are_refused():
 
 OPEN_CREW = """
 import numpy as np
-from linkwright.kernels.crew import Crew
+from linkwright.kernels.thread_crew import Crew
 from linkwright.tape.build import record
 
 x, y, z = np.arange(3.0), np.zeros(3), np.zeros(3)

@@ -8,7 +8,7 @@ import pytest
 import linkwright as lw
 from closed_mechanisms import four_bar
 from linkwright.errors import DtypeError, KernelError
-from linkwright.kernels.foreign import library
+from linkwright.kernels.foreign_arrays import library
 
 RNG = np.random.default_rng(11)
 REASON = "is not installed here: its arrays in main memory are not tried"

@@ -6,8 +6,8 @@ import pytest
 import sample_programs as samples
 
 from linkwright.errors import KernelError
-from linkwright.exports import modules
 from linkwright.exports.python_export import CASADI, SYMPY
+from linkwright.exports.python_templates import JAX
 from linkwright.kernels.c.spelling import HELPERS, C
 from linkwright.kernels.interpret import conversions
 from linkwright.kernels.interpret.conversions import JaxInterpreter
@@ -44,7 +44,7 @@ def test_every_algebra_computes_every_operation(library, algebra):
 
 
 def test_the_module_for_jax_has_every_operation():
-    assert [name for name in NAMES if name != "table" and f'"{name}":' not in modules.JAX] == []
+    assert [name for name in NAMES if name != "table" and f'"{name}":' not in JAX] == []
 
 
 def test_an_operation_without_a_spelling_is_named():

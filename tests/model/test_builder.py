@@ -10,10 +10,10 @@ from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import builder, builder_forces
 from linkwright.model import builder_parts as builder_kinematics
 from linkwright.model.builder import Builder
-from linkwright.model.cases import with_parameters
 from linkwright.model.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce, joint_losses
 from linkwright.model.expression import TIME, Name
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
+from linkwright.model.parameter_cases import with_parameters
 from linkwright.model.topology import reverse, span
 
 

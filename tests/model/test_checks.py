@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwright.errors import LinkwrightWarning, ModelError
-from linkwright.model.cases import with_parameters
 from linkwright.model.description import ARRAYS, Frames, Names
 from linkwright.model.elements import AppliedWrench, Driver, JointForce, Mimic, PointForce
 from linkwright.model.expression import TIME, Call, Lookup, Name, Number
-from linkwright.model.frames import full_inertia
 from linkwright.model.generators import chain, random_tree
 from linkwright.model.model_checks import _check_finite_law, check_numbers, impossible_inertias
+from linkwright.model.parameter_cases import with_parameters
+from linkwright.model.placements import full_inertia
 from linkwright.tape.operations import Table
 
 

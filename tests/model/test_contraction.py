@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from linkwright.model.contraction import STRETCH, Contraction, contract
+from linkwright.model.tree_contraction import STRETCH, Contraction, contract
 from shapes import SHAPES, chain
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model import topology
-from linkwright.model.frames import axis_frame, full_inertia, rpy_matrix
 from linkwright.model.generators import chain, random_tree, tree
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
 from linkwright.model.model_checks import check_numbers
+from linkwright.model.placements import axis_frame, full_inertia, rpy_matrix
 from linkwright.model.topology import span
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")

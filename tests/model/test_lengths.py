@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.model.cases import Cases
-from linkwright.model.frames import body_lengths, length_scale
+from linkwright.model.parameter_cases import Cases
+from linkwright.model.placements import body_lengths, length_scale
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 

@@ -8,14 +8,14 @@ from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound, Shape
 from linkwright.formats.urdf import read_urdf
 from linkwright.mechanism import Mechanism
 from linkwright.model.builder import Builder
-from linkwright.model.cases import with_parameters
 from linkwright.model.elements import PointForce
 from linkwright.model.expression import TIME
-from linkwright.model.frames import full_inertia
 from linkwright.model.generators import random_tree
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.merge import lock, merge_fixed
 from linkwright.model.model_checks import check_numbers
+from linkwright.model.parameter_cases import with_parameters
+from linkwright.model.placements import full_inertia
 from linkwright.model.topology import reverse, span
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio is the oracle: pip install pin")

@@ -7,10 +7,10 @@ import pytest
 
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.mks_reader import parse_mks
-from linkwright.model.cases import Cases
-from linkwright.outputs.motions import Motions, values_of
+from linkwright.model.parameter_cases import Cases
 from linkwright.outputs.output_language import output_of
-from linkwright.sweeps.engine import NO_FORCES
+from linkwright.outputs.output_values import Motions, values_of
+from linkwright.sweeps.case_engine import NO_FORCES
 
 MODEL = Path(__file__).parents[2] / "examples" / "models" / "slider_crank_parameters.mks"
 

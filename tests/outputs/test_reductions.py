@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwright.outputs.measures import REDUCTIONS
+from linkwright.outputs.output_functions import REDUCTIONS
 
 SMOOTH = [name for name, reduction in REDUCTIONS.items() if reduction.slopes is not None]
 

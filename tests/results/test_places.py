@@ -8,7 +8,7 @@ from motions import crank_motion
 from numpy.testing import assert_array_equal
 
 from linkwright.errors import NameNotFound
-from linkwright.model.bodies import place
+from linkwright.model.body_motion import place
 from linkwright.model.description import Names, Trace
 
 D = replace(crank_motion(np.arange(2.0)).description, traces=(Trace("curve", "tip"), Trace("tip", "block")))

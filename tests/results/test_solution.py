@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import linkwright as lw
 from linkwright.errors import DtypeError, LinkwrightError, ModelError, NameNotFound, ShapeError
-from linkwright.model.bodies import QUANTITIES
+from linkwright.model.body_motion import QUANTITIES
 from linkwright.model.description import Trace
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status

@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning, ModelError
-from linkwright.model.bodies import QUANTITIES
+from linkwright.model.body_motion import QUANTITIES
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 

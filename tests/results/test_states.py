@@ -82,7 +82,7 @@ def test_nothing_is_computed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPa
         calls.append(given)
         return {"position": np.zeros((9, mech.nb, 3))}
 
-    monkeypatch.setattr("linkwright.results.joints.body_motion", counted)
+    monkeypatch.setattr("linkwright.results.motion_quantities.body_motion", counted)
     mech = lw.chain(3)
     solution = of(mech, *random_states(mech))
     assert solution.q.shape == (9, 3)

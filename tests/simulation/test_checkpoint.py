@@ -19,7 +19,7 @@ from moving_models import SWUNG, double_pendulum, four_bar
 import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.simulation import checkpoint as keeper
-from linkwright.simulation.engines import Adaptive, Fixed
+from linkwright.simulation.compiled_engines import Adaptive, Fixed
 from linkwright.simulation.python_engine import Stiff
 from run_settings import settings
 
@@ -45,7 +45,7 @@ def event():
 def test_an_interrupted_run_resumes_to_the_same_bits(monkeypatch, tmp_path, name, mech):
     engine, options = RUNS[name]
     options = {**options, "q0": SWUNG if mech.nq == 2 else None, "events": event()}
-    monkeypatch.setattr("linkwright.simulation.engines.PIECE", 2e-4)  # many short calls
+    monkeypatch.setattr("linkwright.simulation.compiled_engines.PIECE", 2e-4)  # many short calls
     whole = lw.simulate(mech, 2.0, **settings(**options))
     advance, calls = engine.advance, []
 

@@ -8,7 +8,7 @@ from moving_models import SWUNG, double_pendulum, oscillator, out_of_reach
 
 import linkwright as lw
 from linkwright.dynamics.programs import Kernels
-from linkwright.simulation import engines
+from linkwright.simulation.compiled_engines import Adaptive, Trouble
 from linkwright.simulation.samples import Rows
 from linkwright.simulation.termination import ended
 
@@ -115,7 +115,7 @@ def test_an_event_that_fails_on_the_way_keeps_the_points_before(options):
 
 
 def test_an_interrupt_returns_what_there_is(monkeypatch):
-    advance, calls = engines.Adaptive.advance, []
+    advance, calls = Adaptive.advance, []
 
     def interrupted(self):
         calls.append(1)
@@ -123,7 +123,7 @@ def test_an_interrupt_returns_what_there_is(monkeypatch):
             raise KeyboardInterrupt
         return advance(self)
 
-    monkeypatch.setattr(engines.Adaptive, "advance", interrupted)
+    monkeypatch.setattr(Adaptive, "advance", interrupted)
     sol = lw.simulate(double_pendulum(), 50.0, q0=SWUNG)
     assert sol.status.reason == "interrupted"
     assert not sol.status
@@ -153,6 +153,6 @@ def test_what_explains_an_end_cannot_lose_the_run(monkeypatch):
     monkeypatch.setattr(Kernels, "position_correction", fail)
     row = Rows(np.zeros(1), np.zeros((1, mech.nq)), np.zeros((1, mech.nv)), np.zeros((1, mech.nv)))
     for reason in ("step underflow", "constraint cannot be met"):
-        status = ended(mech, engines.Trouble(reason, 0.5, 0.1, row), row)
+        status = ended(mech, Trouble(reason, 0.5, 0.1, row), row)
         assert status.reason == reason
         assert "0.5" in status.message

@@ -20,7 +20,7 @@ def test_a_stiff_damper_takes_few_steps():
 
 def test_its_jacobian_is_that_of_the_slopes():
     from linkwright.simulation.initialise import Settings, engine_of, first_point
-    from linkwright.simulation.slopes import Slopes
+    from linkwright.simulation.state_derivatives import Slopes
     from linkwright.simulation.step_programs import Kernels
 
     mech = double_pendulum()

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import DOP853, RK45
 
 from linkwright.errors import NameNotFound
-from linkwright.model.system import FIXED_STEP_METHODS, SIMULATION_METHODS
+from linkwright.model.requested_analysis import FIXED_STEP_METHODS, SIMULATION_METHODS
 from linkwright.simulation.integrators import METHODS, TABLEAUX, tableau_of
 
 

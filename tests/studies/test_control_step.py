@@ -12,7 +12,7 @@ import pytest
 from plates import chain_torques, plate_at, plates
 
 from linkwright.control import Corrected, LinkInertia, StepSettings, friction
-from linkwright.control.loop.controller import Measured, Target
+from linkwright.control.loop.controller_base import Measured, Target
 from linkwright.control.parallel.control_step import ControlStep, StepError
 from linkwright.control.parallel.forward_kinematics import moved
 from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, legs_at, rotation_matrix

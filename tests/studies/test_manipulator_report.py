@@ -17,7 +17,7 @@ from scipy.signal import cont2discrete, lfilter
 
 import linkwright as lw
 from linkwright import control
-from linkwright.control.hinfinity.repeated import repeated_design
+from linkwright.control.hinfinity.repeated_design import repeated_design
 from linkwright.errors import LinkwrightError
 from linkwright.studies.manipulator import report, report_data
 from linkwright.studies.manipulator.experiments import Jump, Perturbed, Tracking, Wave, Waves

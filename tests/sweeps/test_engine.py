@@ -7,7 +7,7 @@ import pytest
 from reference_engine import Engine as Reference
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.sweeps.engine import Engine
+from linkwright.sweeps.case_engine import Engine
 from linkwright.sweeps.study_model import StudyModel
 from linkwright.sweeps.task import make_task
 
@@ -74,7 +74,7 @@ def test_a_case_has_the_same_bits_whatever_comes_with_it(slider):
 
 
 def test_many_cases_fill_several_batches(slider, monkeypatch):
-    from linkwright.sweeps import engine as room
+    from linkwright.sweeps import case_engine as room
 
     values = np.random.default_rng(4).uniform([5.0, 9.5, 2.0], [7.0, 11.0, 3.0], (20, 3))
     one = Engine(slider).run(values)

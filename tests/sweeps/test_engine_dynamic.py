@@ -8,7 +8,7 @@ from test_engine import agree
 
 import linkwright as lw
 from linkwright.sweeps.case_dynamics import Dynamic
-from linkwright.sweeps.engine import Engine
+from linkwright.sweeps.case_engine import Engine
 from linkwright.sweeps.task import make_task
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"

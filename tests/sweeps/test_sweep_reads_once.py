@@ -9,7 +9,7 @@ import pytest
 import linkwright as lw
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks import mks_reader as reader
-from linkwright.sweeps.engine import Engine
+from linkwright.sweeps.case_engine import Engine
 from linkwright.sweeps.task import Task, make_task
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"

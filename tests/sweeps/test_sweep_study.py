@@ -11,7 +11,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps import engine as work
+from linkwright.sweeps import case_engine as work
 from linkwright.sweeps.store import CHUNKS, DATASET, Store
 from linkwright.sweeps.task import Batch, Task, make_task
 

@@ -198,7 +198,7 @@ def test_the_arm_in_c_equals_its_formulas(tmp_path) -> None:
 @given(st.lists(st.text(min_size=1, max_size=6), min_size=2, max_size=6, unique=True))
 @few
 def test_any_names_become_different_identifiers(names: list[str]) -> None:
-    from linkwright.symbolic.printing.sheet import ascii_identifier, python_identifier
+    from linkwright.symbolic.printing.printed_sheet import ascii_identifier, python_identifier
 
     for make in (ascii_identifier, python_identifier):
         made: list[str] = []

@@ -5,7 +5,7 @@ from pages import Reader
 
 import linkwright as lw
 from linkwright.mechanism import Mechanism
-from linkwright.symbolic.printing.sheet import RECURSIONS
+from linkwright.symbolic.printing.printed_sheet import RECURSIONS
 from linkwright.symbolic.recursive.recursive_form import recursive
 
 

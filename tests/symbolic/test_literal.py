@@ -11,9 +11,9 @@ import pytest
 import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism
-from linkwright.model.cases import with_parameters
 from linkwright.model.description import Description
 from linkwright.model.elements import joint_losses
+from linkwright.model.parameter_cases import with_parameters
 from linkwright.symbolic.derivation.literal import literal
 
 ROWS = [

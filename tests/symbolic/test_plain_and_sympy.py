@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from linkwright.symbolic.formulas.formula import Applied, Block, Root, Sum, Symbol, Term, Trig, evaluate
 from linkwright.symbolic.printing import text
-from linkwright.symbolic.printing.sheet import Split, split
+from linkwright.symbolic.printing.printed_sheet import Split, split
 from linkwright.symbolic.printing.sympy_out import to_sympy, to_sympy_block
 
 few = settings(max_examples=25, deadline=None, derandomize=True)

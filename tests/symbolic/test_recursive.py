@@ -22,11 +22,11 @@ import robots
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import kind_number
-from linkwright.model.frames import full_inertia
 from linkwright.model.joint_kinds import KINDS
+from linkwright.model.placements import full_inertia
 from linkwright.model.topology import span
 from linkwright.symbolic.derivation.literal import literal
-from linkwright.symbolic.printing.sheet import QUANTITIES, RECURSIONS
+from linkwright.symbolic.printing.printed_sheet import QUANTITIES, RECURSIONS
 from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")

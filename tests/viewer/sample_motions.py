@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import linkwright as lw
-from linkwright.model.bodies import body_motion
+from linkwright.model.body_motion import body_motion
 from linkwright.model.builder import Builder
 from linkwright.model.description import Description
 from linkwright.spatial.rotation import euler_parameters

@@ -14,7 +14,7 @@ from reading import animated, scene_in, scene_of
 from sample_motions import Played, slider_crank
 
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.model.bodies import QUANTITIES
+from linkwright.model.body_motion import QUANTITIES
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 from linkwright.viewer.page import page

@@ -26,7 +26,7 @@ from linkwright.model.elements import JointForce
 from linkwright.model.expression import Name
 from linkwright.model.model_checks import listed
 from linkwright.model.quantities import recognised
-from linkwright.model.system import FREEDOMS, AnalysisKind, System, idle_settings
+from linkwright.model.requested_analysis import FREEDOMS, AnalysisKind, System, idle_settings
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.python_laws import Law, LawFailed

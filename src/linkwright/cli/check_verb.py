@@ -30,7 +30,7 @@ from linkwright.model.elements import AppliedWrench, JointForce
 from linkwright.model.expression import numeric_values
 from linkwright.model.model_checks import listed
 from linkwright.model.quantities import spoken
-from linkwright.model.system import System, idle_settings
+from linkwright.model.requested_analysis import System, idle_settings
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

@@ -175,7 +175,7 @@ def _text(eq: Equations, sheet: Sheet | None, method: str) -> str:
 def _show(screen: Console, sheet: Sheet, quiet: bool) -> None:
     """The formulas, or where they are long the table of their sizes."""
     from linkwright.symbolic.printing import operations, text  # weight: flint
-    from linkwright.symbolic.printing.sheet import places, terms  # weight: flint
+    from linkwright.symbolic.printing.printed_sheet import places, terms  # weight: flint
 
     cost = operations(sheet)
     if sheet.terms <= _SHOWN and not quiet:

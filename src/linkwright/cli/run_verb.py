@@ -29,7 +29,7 @@ from linkwright.cli.screen import (
 )
 from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
 from linkwright.model.description import Description
-from linkwright.model.system import FIXED_STEP_METHODS, FREEDOMS, SIMULATION_METHODS, AnalysisKind, System
+from linkwright.model.requested_analysis import FIXED_STEP_METHODS, FREEDOMS, SIMULATION_METHODS, AnalysisKind, System
 from linkwright.results.status import Series
 
 if TYPE_CHECKING:

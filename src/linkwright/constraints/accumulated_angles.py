@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints.constraint_equations import Equations, joint_frames
-from linkwright.constraints.forms import between, near
+from linkwright.constraints.constraint_forms import between, near
 from linkwright.errors import ModelError
 from linkwright.model.description import Description
 from linkwright.model.expression import numeric_values

@@ -21,7 +21,7 @@ from linkwright.constraints.newton import (
     wrong_way,
 )
 from linkwright.errors import AssemblyError
-from linkwright.model.bodies import body_states
+from linkwright.model.body_motion import body_states
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
 

@@ -18,9 +18,9 @@ from linkwright.constraints.kinematics import CaseMarch, Kinematics
 from linkwright.constraints.newton import Batch, drawn_states, same_forms
 from linkwright.constraints.termination_reasons import Stop, tilts
 from linkwright.errors import LinkwrightError
-from linkwright.model.bodies import drawn_at
-from linkwright.model.cases import Cases
-from linkwright.model.system import System
+from linkwright.model.body_motion import drawn_at
+from linkwright.model.parameter_cases import Cases
+from linkwright.model.requested_analysis import System
 
 Rows = NDArray[np.int64]
 

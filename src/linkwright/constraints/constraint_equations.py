@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints import forms
-from linkwright.constraints.forms import Form
+from linkwright.constraints import constraint_forms as forms
+from linkwright.constraints.constraint_forms import Form
 from linkwright.constraints.gear_rates import twist_units
 from linkwright.errors import ModelError
 from linkwright.model.description import GROUND, Description

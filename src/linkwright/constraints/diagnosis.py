@@ -14,7 +14,7 @@ import numpy as np
 from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
 from linkwright.constraints.constraint_equations import Constraint, Equations, joint_frames, joint_sides
-from linkwright.constraints.forms import between
+from linkwright.constraints.constraint_forms import between
 from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.newton import (
     EXACT,

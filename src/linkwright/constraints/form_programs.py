@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.forms import Form, Frame, near
+from linkwright.constraints.constraint_forms import Form, Frame, near
 from linkwright.model.element_steps import BodyFrame
-from linkwright.model.frames import axis_frame, snapped
+from linkwright.model.placements import axis_frame, snapped
 from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array, cross, skew, wrench_at
 from linkwright.tape.block import Block

@@ -15,9 +15,9 @@ import numpy as np
 
 from linkwright.base.arguments import check_points
 from linkwright.base.arrays import Floats
-from linkwright.constraints.constraint_programs import ITERATIONS, shift_between, state_rates
 from linkwright.constraints.kinematic_programs import Programs, Step
 from linkwright.constraints.newton import Assembled
+from linkwright.constraints.program_layout import ITERATIONS, shift_between, state_rates
 from linkwright.constraints.rank import Branch
 from linkwright.spatial.rotation import quaternion_product
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints.constraint_programs import (
+from linkwright.constraints.elimination import Solver
+from linkwright.constraints.form_programs import each, entry, row
+from linkwright.constraints.program_layout import (
     INTEGRATED,
     ITERATIONS,
     ROUNDS,
@@ -21,8 +23,6 @@ from linkwright.constraints.constraint_programs import (
     state_rates,
     unit,
 )
-from linkwright.constraints.elimination import Solver
-from linkwright.constraints.form_programs import each, entry, row
 from linkwright.kernels.kernel import Kernel, kernel
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import absolute, maximum, minimum, where

@@ -16,18 +16,18 @@ from linkwright.base.locks import cached_property
 from linkwright.constraints.accumulated_angles import check_driver_laws, first_undefined
 from linkwright.constraints.assembly import assemble
 from linkwright.constraints.constraint_equations import Equations
-from linkwright.constraints.constraint_programs import Layout, newton
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.kinematic_motion import Acceptance, Follower, State, Stepper
 from linkwright.constraints.kinematic_programs import Programs, Step
 from linkwright.constraints.newton import Assembled, Batch, start_state
 from linkwright.constraints.pivoting import PivotingStepper
+from linkwright.constraints.program_layout import Layout, newton
 from linkwright.constraints.rank import Branch, FreedomReport
 from linkwright.constraints.rank import freedom as find_freedom
 from linkwright.constraints.termination_reasons import Stop, contradiction, explain, singular_start, tilted_axes
 from linkwright.errors import ModelError
 from linkwright.model.description import Description
-from linkwright.model.system import LEAST_TOLERANCE, Freedom, System
+from linkwright.model.requested_analysis import LEAST_TOLERANCE, Freedom, System
 
 #: The most steps of one call, and the most equations times steps: what a call takes must not be felt by a person
 #: who interrupts it, and steps after a bad one are lost.

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints import forms
+from linkwright.constraints import constraint_forms as forms
 from linkwright.constraints.constraint_equations import (
     Constraint,
     Equations,
@@ -20,11 +20,11 @@ from linkwright.constraints.constraint_equations import (
     by_form,
     closing_constraints,
 )
+from linkwright.constraints.constraint_forms import Form
 from linkwright.constraints.form_programs import PLANAR, SPATIAL, effective_rows, facing, plane
-from linkwright.constraints.forms import Form
 from linkwright.errors import ModelError
 from linkwright.model.description import GROUND, Description
-from linkwright.model.frames import full_inertia, snapped
+from linkwright.model.placements import full_inertia, snapped
 from linkwright.model.tree import Tree
 
 #: A moment of inertia below this part of the body's largest counts as none.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.forms import SCREW_BY_SHIFT, Form, at_many, joint
+from linkwright.constraints.constraint_forms import SCREW_BY_SHIFT, Form, at_many, joint
 from linkwright.constraints.newton import GAPS, MISFIT
 from linkwright.model.description import Description
 from linkwright.spatial.algebra import skew

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.constraints.accumulated_angles import accumulated_angles
 from linkwright.constraints.constraint_equations import PARALLEL, Constraint, Equations, drawn_rows, record_numbers
-from linkwright.constraints.constraint_programs import Layout, moved
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.kinematic_programs import Programs, named
+from linkwright.constraints.program_layout import Layout, moved
 from linkwright.kernels.kernel import Kernel
-from linkwright.model.cases import Cases
 from linkwright.model.description import GROUND, Description
-from linkwright.model.frames import body_lengths, length_scale
 from linkwright.model.joint_kinds import KINDS
+from linkwright.model.parameter_cases import Cases
+from linkwright.model.placements import body_lengths, length_scale
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix
 
 #: Singular values below this part of the largest are rounding.

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.constraint_programs import ITERATIONS
 from linkwright.constraints.kinematic_motion import State, Stepper, shift_between_all
 from linkwright.constraints.kinematic_programs import Programs, Step
 from linkwright.constraints.newton import Assembled
+from linkwright.constraints.program_layout import ITERATIONS
 from linkwright.errors import ModelError
 
 Ints = NDArray[np.intp]

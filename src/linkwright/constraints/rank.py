@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints.constraint_programs import Layout
 from linkwright.constraints.diagnosis import repeated_drivers
 from linkwright.constraints.kinematic_programs import Programs
+from linkwright.constraints.program_layout import Layout
 from linkwright.model.description import GROUND
 
 #: Up to so many entries of J the rank is found on the dense matrix, in the order of the file.

@@ -15,17 +15,17 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints.constraint_equations import joint_frames
+from linkwright.constraints.constraint_forms import between
 from linkwright.constraints.form_programs import Pattern, Space, entry, row
-from linkwright.constraints.forms import between
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.masses import Masses, clean
 from linkwright.constraints.newton import Assembled
 from linkwright.errors import AssemblyError
-from linkwright.model.bodies import body_states, drawn_at
+from linkwright.model.body_motion import body_states, drawn_at
 from linkwright.model.description import JOINT_ARRAYS, Description, Names, kind_number
-from linkwright.model.frames import snapped
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.model_checks import listed
+from linkwright.model.placements import snapped
 from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array, cross, motion_cross, point_velocity
 from linkwright.spatial.rotation import General, Transform, euler_parameters

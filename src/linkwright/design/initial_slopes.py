@@ -20,8 +20,8 @@ from linkwright.dynamics.closed.initial_conditions import Conditions
 from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.elements import Initial
-from linkwright.model.frames import coordinate_units
 from linkwright.model.model_checks import parameters_used
+from linkwright.model.placements import coordinate_units
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import arctan2
 from linkwright.tape.build import record

@@ -19,7 +19,7 @@ from linkwright.errors import AssemblyError, ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism import Mechanism
 from linkwright.model.model_checks import listed
-from linkwright.model.system import System
+from linkwright.model.requested_analysis import System
 from linkwright.outputs.derivatives import Rows, Series
 from linkwright.results.solution import Solution
 from linkwright.spatial.algebra import Array

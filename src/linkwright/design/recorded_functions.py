@@ -18,7 +18,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism import Mechanism
 from linkwright.outputs.derivatives import Rows, Series
-from linkwright.outputs.measures import Measure
+from linkwright.outputs.output_functions import Measure
 from linkwright.spatial.algebra import Array, dot
 from linkwright.tape.build import record
 from linkwright.tape.derivative import SparseMatrix

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.dynamics.methods.factor import Factor, factorise
+from linkwright.dynamics.methods.ltdl_factor import Factor, factorise
 from linkwright.dynamics.methods.newton_euler import ground_acceleration
 from linkwright.dynamics.traversals.traversal import Unrolled
 from linkwright.spatial.algebra import (

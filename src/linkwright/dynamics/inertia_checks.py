@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.traversals.traversal import Link, SingularLink, Unrolled
-from linkwright.model.contraction import Contraction, contract
-from linkwright.model.frames import full_inertia, has_whole_inertia, placement_rotation
 from linkwright.model.joint_kinds import KIND_LIST
+from linkwright.model.placements import full_inertia, has_whole_inertia, placement_rotation
 from linkwright.model.tree import Tree, record_slices
+from linkwright.model.tree_contraction import Contraction, contract
 from linkwright.spatial.algebra import skew
 from linkwright.spatial.rotation import Chain, Transform
 

@@ -20,10 +20,10 @@ from linkwright.constraints.accumulated_angles import accumulated_angles
 from linkwright.constraints.constraint_equations import Constraint, joint_frames, joint_sides
 from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.kinematics import Kinematics
-from linkwright.model.bodies import body_motion, of_ground
+from linkwright.model.body_motion import body_motion, of_ground
 from linkwright.model.description import GROUND
-from linkwright.model.frames import full_inertia
 from linkwright.model.joint_motion import FrameMotion, relative_motion
+from linkwright.model.placements import full_inertia
 from linkwright.model.topology import reacting_bodies
 from linkwright.spatial.algebra import point_acceleration
 from linkwright.spatial.rotation import euler_parameters_matrix

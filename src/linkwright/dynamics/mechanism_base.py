@@ -20,8 +20,8 @@ from linkwright.dynamics.programs import Kernels, ProgramFactory
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.kernels.callpath import shortcut
 from linkwright.model.description import Description
+from linkwright.model.mechanism_views import Body, DofReport, Joint, View, body_table, joint_table
 from linkwright.model.tree import Tree
-from linkwright.model.views import Body, DofReport, Joint, View, body_table, joint_table
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import has_scalars
 

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock, cached_property
-from linkwright.constraints.inertial import forward_dynamics, position_correction, velocity_projection
+from linkwright.constraints.free_body_dynamics import forward_dynamics, position_correction, velocity_projection
 from linkwright.dynamics.closed.loop_constraints import OpenLoop
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.dynamics.inertia_checks import undetermined
-from linkwright.dynamics.methods.factor import ZeroPivot
+from linkwright.dynamics.methods.ltdl_factor import ZeroPivot
 from linkwright.dynamics.recording_context import RecordingContext, RolledContext
 from linkwright.dynamics.requests import UNROLL, RequestRules
 from linkwright.dynamics.traversals.traversal import SingularLink

@@ -18,7 +18,7 @@ from linkwright.dynamics.methods import assembly_method as assembly
 from linkwright.dynamics.methods import mass_matrix as composite
 from linkwright.dynamics.methods import newton_euler
 from linkwright.dynamics.methods.by_name import METHODS
-from linkwright.dynamics.methods.factor import Factor, factorise
+from linkwright.dynamics.methods.ltdl_factor import Factor, factorise
 from linkwright.dynamics.programs import traced
 from linkwright.dynamics.recording_context import Context, RecordingContext
 from linkwright.dynamics.requests import RequestRules
@@ -26,7 +26,7 @@ from linkwright.dynamics.tangents import state_derivatives
 from linkwright.dynamics.traversals.rolled import rate_parents
 from linkwright.dynamics.traversals.traversal import SingularLink, Traversal, Unrolled
 from linkwright.errors import ModelError
-from linkwright.model.contraction import Contraction
+from linkwright.model.tree_contraction import Contraction
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import ProgramBuilder, Ref, trace, with_every_input
 from linkwright.tape.program import ITEM, Each, Method, Program, Solve

@@ -21,8 +21,8 @@ from linkwright.dynamics.body_quantities import GROUND_POSE, poses, twists
 from linkwright.dynamics.closed.loop_constraints import Pair, joint_pair, loop_link
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.requests import RequestRules
+from linkwright.dynamics.traversals.levels import RolledSheet, Sheet, UnrolledSheet
 from linkwright.dynamics.traversals.rolled import Rolled
-from linkwright.dynamics.traversals.sheets import RolledSheet, Sheet, UnrolledSheet
 from linkwright.dynamics.traversals.traversal import State, Traversal, Unrolled, add_to
 from linkwright.model.element_steps import (
     BodyFrame,

@@ -16,7 +16,7 @@ from linkwright.base.arguments import outside
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints.constraint_equations import Constraint, Equations, loop_constraints
-from linkwright.constraints.inertial import CentralLayout
+from linkwright.constraints.free_body_dynamics import CentralLayout
 from linkwright.constraints.masses import CentralEquations
 from linkwright.constraints.newton import start_state
 from linkwright.constraints.tree_bodies import coordinates
@@ -39,8 +39,8 @@ from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.kernels.llvm.compiler import stored_arrays
 from linkwright.model.description import Description
 from linkwright.model.elements import laws_of
-from linkwright.model.frames import coordinate_units, has_whole_inertia
 from linkwright.model.joint_kinds import KIND_LIST
+from linkwright.model.placements import coordinate_units, has_whole_inertia
 from linkwright.model.topology import Topology, span
 from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.exports.pages import Vectors, operations, readme
+from linkwright.exports.export_folder import Vectors, operations, readme
 from linkwright.exports.subject import Subject, plain
 from linkwright.kernels.c.package import Argument, PackageText, package_text
 from linkwright.kernels.c.spelling import literal, numbers

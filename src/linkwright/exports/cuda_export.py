@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linkwright.exports.c_export import arrays_text, compared, plain_line
-from linkwright.exports.pages import Vectors, operations, readme
+from linkwright.exports.export_folder import Vectors, operations, readme
 from linkwright.exports.subject import Subject
 from linkwright.kernels.c.package import PackageText, package_text
 from linkwright.kernels.c.program_text import cuda_text, cuda_work_size

@@ -17,8 +17,8 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import FUNCTIONS, FunctionName
 from linkwright.errors import LinkwrightError
-from linkwright.exports import modules as M
-from linkwright.exports.pages import LEAST_IN_PYTHON, Vectors, operations, readme
+from linkwright.exports import python_templates as M
+from linkwright.exports.export_folder import LEAST_IN_PYTHON, Vectors, operations, readme
 from linkwright.exports.subject import Subject, plain
 from linkwright.kernels.c.spelling import distinct
 from linkwright.symbolic.printing.code_printers import listed, returned
@@ -27,7 +27,7 @@ from linkwright.tape.block import Block
 from linkwright.tape.build import record
 from linkwright.tape.operations import CASADI_NAMES, SYMPY_NAMES, Table, spellings
 from linkwright.tape.program import Buffer, Program
-from linkwright.tape.running import straightened
+from linkwright.tape.runner import straightened
 
 _PLAIN = {O.NEG: "-{0}", O.ADD: "{0} + {1}", O.SUB: "{0} - {1}", O.MUL: "{0} * {1}", O.DIV: "{0} / {1}"}
 _PLAIN |= {O.POW: "{0} ** {1}", O.TABLE: "_table({0}, _BREAKS{tables}[{table}], _PIECES{tables}[{table}])"}

@@ -24,7 +24,7 @@ from linkwright.model.builder import Builder
 from linkwright.model.description import FREE_FALL, LOSSES, Description
 from linkwright.model.elements import Array, is_bound
 from linkwright.model.expression import FUNCTIONS, Call, Expression, Name, Number, as_expression
-from linkwright.model.frames import snapped
+from linkwright.model.placements import snapped
 from linkwright.spatial.rotation import Turn
 
 COLUMNS = ("a", "alpha", "d", "theta", "kind", "mass", "com", "inertia", "armature", *LOSSES)

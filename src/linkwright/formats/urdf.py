@@ -36,9 +36,9 @@ from linkwright.model.description import (
     kind_number,
 )
 from linkwright.model.elements import Mimic
-from linkwright.model.frames import axis_frame, full_inertia, pack_inertia, rpy_matrix
 from linkwright.model.merge import merge_fixed
 from linkwright.model.model_checks import check_numbers, listed
+from linkwright.model.placements import axis_frame, full_inertia, pack_inertia, rpy_matrix
 from linkwright.model.topology import circle
 
 _KINDS = {

@@ -13,8 +13,8 @@ from linkwright.formats.urdf import INERTIA, LARGEST
 from linkwright.formats.xml import HERE, Pose, TreeWriter, attributes, numbers, present, quoted
 from linkwright.formats.xml import number_text as number
 from linkwright.model.description import FREE_FALL, GROUND, Description
-from linkwright.model.frames import full_inertia, pack_inertia, roll_pitch_yaw
 from linkwright.model.model_checks import listed
+from linkwright.model.placements import full_inertia, pack_inertia, roll_pitch_yaw
 
 _TYPES = {"prismatic": "prismatic", "fixed": "fixed", "planar": "planar", "free": "floating"}
 

@@ -26,8 +26,8 @@ from linkwright.errors import FormatError, LinkwrightWarning, ModelError
 from linkwright.formats.model_files import MAX_BYTES, errors_in, read_bytes
 from linkwright.model.description import Description
 from linkwright.model.elements import Mimic
-from linkwright.model.frames import snapped
 from linkwright.model.model_checks import listed
+from linkwright.model.placements import snapped
 from linkwright.model.topology import span
 
 

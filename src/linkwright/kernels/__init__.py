@@ -1,6 +1,6 @@
 """Programs made callable: NumPy, LLVM, C-family text, CUDA, the call path, the cache, other tools' forms.
 
-The package is what `tape.backends.Backends` declares. Only what calls need is imported with it.
+The package is what `tape.backend_protocol.Backends` declares. Only what calls need is imported with it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from linkwright.base.locks import Lock
 from linkwright.kernels.kernel import Kernel
-from linkwright.tape.backends import Form
+from linkwright.tape.backend_protocol import Form
 from linkwright.tape.program import Program
 
 _making = Lock()

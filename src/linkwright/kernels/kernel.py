@@ -26,9 +26,9 @@ from linkwright.base.arguments import check_memory, empty, exact_array, real_arr
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock, cached_property
 from linkwright.errors import KernelError
-from linkwright.kernels import bound as binding
-from linkwright.kernels.foreign import call as foreign_call
-from linkwright.kernels.foreign import library
+from linkwright.kernels import bound_kernel as binding
+from linkwright.kernels.foreign_arrays import call as foreign_call
+from linkwright.kernels.foreign_arrays import library
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.llvm import compiler as disk
 from linkwright.kernels.llvm.compiler import stored_arrays
@@ -52,7 +52,7 @@ from linkwright.kernels.variant import (
 )
 from linkwright.tape.derivative import SparseMatrix
 from linkwright.tape.program import Program
-from linkwright.tape.running import preparing
+from linkwright.tape.runner import preparing
 
 if TYPE_CHECKING:
     from linkwright.kernels.cuda.device_kernel import DeviceKernel

@@ -29,7 +29,7 @@ from linkwright.base.arguments import check_memory, empty, whole_number
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
 from linkwright.errors import DtypeError, KernelError, ShapeError
-from linkwright.kernels.foreign import on_device
+from linkwright.kernels.foreign_arrays import on_device
 from linkwright.tape.program import Buffer, Program
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from linkwright.model.description import (
 )
 from linkwright.model.elements import Array, Mimic, as_numbers, is_bound, joint_losses, plain_numbers, split_bindings
 from linkwright.model.expression import Expression, Name
-from linkwright.model.frames import axis_frame, snapped
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
 from linkwright.model.model_checks import check_numbers
+from linkwright.model.placements import axis_frame, snapped
 from linkwright.model.quantities import Numeric
 
 

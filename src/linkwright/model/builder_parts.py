@@ -26,11 +26,11 @@ from linkwright.model.elements import (
     split_bindings,
 )
 from linkwright.model.expression import TIME, Expression
-from linkwright.model.frames import are_parallel, axes_of, pack_inertia, snapped
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.model_checks import check_driven_joint
+from linkwright.model.placements import are_parallel, axes_of, pack_inertia, snapped
 from linkwright.model.quantities import Numeric, Quantity, as_law, quantities, written
-from linkwright.model.system import System
+from linkwright.model.requested_analysis import System
 
 T = TypeVar("T")
 LAW_VARIABLES = ("q", "v", "d", "dd")

@@ -20,9 +20,9 @@ from linkwright.base.locks import cached_property
 from linkwright.errors import NameNotFound
 from linkwright.model.elements import Driver, Element, Initial, JointForce, Mimic, PointConstraint, joint_losses
 from linkwright.model.expression import Expression
-from linkwright.model.frames import body_lengths, length_scale
 from linkwright.model.joint_kinds import KIND_LIST, KINDS, JointKind
-from linkwright.model.system import System
+from linkwright.model.placements import body_lengths, length_scale
+from linkwright.model.requested_analysis import System
 
 ShapeKind = Literal["box", "cylinder", "cone", "sphere", "capsule", "mesh"]
 

@@ -12,8 +12,8 @@ from linkwright.base.arguments import check_memory, whole_number
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
 from linkwright.model.description import Description, Names, joint_defaults, kind_number, sealed
-from linkwright.model.frames import axis_frame, pack_inertia, snapped
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
+from linkwright.model.placements import axis_frame, pack_inertia, snapped
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 LENGTH, MASS, WIDTH = 0.1, 1.0, 0.05

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.model.bodies import QUANTITIES, spread, steady_signs, turned, turned_back
+from linkwright.model.body_motion import QUANTITIES, spread, steady_signs, turned, turned_back
 from linkwright.model.description import Description
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.topology import driven_coordinates, gear_order, initial_coordinates

@@ -40,9 +40,9 @@ from linkwright.model.elements import (
     split_bindings,
 )
 from linkwright.model.expression import Expression, Number, replaced
-from linkwright.model.frames import combined_inertia, full_inertia, pack_inertia, snapped
+from linkwright.model.placements import combined_inertia, full_inertia, pack_inertia, snapped
 from linkwright.model.quantities import Quantity, quantities
-from linkwright.model.system import System
+from linkwright.model.requested_analysis import System
 from linkwright.model.topology import joints_around, of_first_leader, span
 
 #: A constraint holds within the assembly tolerance, and within this part of its size.

@@ -18,10 +18,10 @@ from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.model.description import BODY_ARRAYS, GROUND, JOINT_ARRAYS, LIMITS, LOSSES, Description
 from linkwright.model.elements import JointForce, Rod, laws_of
 from linkwright.model.expression import Expression, Number, parts
-from linkwright.model.frames import full_inertia
 from linkwright.model.joint_kinds import KIND_LIST, JointKind
+from linkwright.model.placements import full_inertia
 from linkwright.model.quantities import Quantity, quantities
-from linkwright.model.system import System
+from linkwright.model.requested_analysis import System
 from linkwright.model.topology import circle
 
 #: How far, as a part of the trace, rounding may take an inertia from what a body can have.

@@ -20,8 +20,8 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError
 from linkwright.model.description import GROUND, Description
-from linkwright.model.frames import SNAP, cos_sin, first_turn, full_inertia, pack_inertia, snapped, turns, wrap, zxz
 from linkwright.model.joint_kinds import KIND_LIST, JointKind
+from linkwright.model.placements import SNAP, cos_sin, first_turn, full_inertia, pack_inertia, snapped, turns, wrap, zxz
 from linkwright.model.topology import Topology, of_first_leader, reverse
 from linkwright.spatial.rotation import Chain, Turn
 

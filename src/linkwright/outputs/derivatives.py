@@ -18,14 +18,7 @@ from linkwright.errors import ModelError
 from linkwright.kernels.kernel import Kernel, kernel
 from linkwright.model.description import Description
 from linkwright.model.expression import TIME, Expression, Name
-from linkwright.outputs.measures import (
-    REDUCTIONS,
-    Measure,
-    Reduced,
-    all_parts,
-    names_outside,
-    reductions,
-)
+from linkwright.outputs.output_functions import REDUCTIONS, Measure, Reduced, all_parts, names_outside, reductions
 from linkwright.outputs.output_language import Output, Wanted, outputs_of
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record

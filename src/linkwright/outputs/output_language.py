@@ -27,8 +27,8 @@ from linkwright.formats.mks.values import CALLS, CONSTANTS, UNITS
 from linkwright.model.description import Description
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, as_expression
 from linkwright.model.quantities import titled
-from linkwright.model.system import System
-from linkwright.outputs.measures import (
+from linkwright.model.requested_analysis import System
+from linkwright.outputs.output_functions import (
     DISTANCES,
     REDUCTIONS,
     Force,

@@ -17,12 +17,12 @@ from linkwright.base.arguments import counted, path_text
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import DtypeError, ShapeError
-from linkwright.model.bodies import QUANTITIES, Place, at_point, fitting, of_ground, place, spread, turned
+from linkwright.model.body_motion import QUANTITIES, Place, at_point, fitting, of_ground, place, spread, turned
 from linkwright.model.description import GROUND, Description, sealed
 from linkwright.model.joint_motion import References
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
-from linkwright.results.joints import BodyArrays, joint_motion, references_of, tree_motion
+from linkwright.results.motion_quantities import BodyArrays, joint_motion, references_of, tree_motion
 from linkwright.results.status import Counters, Series, Status
 from linkwright.spatial.rotation import euler_parameters, quaternion_product
 

@@ -30,7 +30,7 @@ from linkwright.base.arguments import path_text
 from linkwright.base.arrays import array_of
 from linkwright.base.files import check_target, write_bytes
 from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning
-from linkwright.model.bodies import QUANTITIES
+from linkwright.model.body_motion import QUANTITIES
 from linkwright.model.description import Description, sealed
 from linkwright.model.topology import span
 from linkwright.model.tree import Coordinates, Tree

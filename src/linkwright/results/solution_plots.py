@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from linkwright.base.arguments import check_names, first_few, path_text
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.model.bodies import QUANTITIES, fitting, place
+from linkwright.model.body_motion import QUANTITIES, fitting, place
 from linkwright.model.joint_kinds import JointKind
-from linkwright.results.joints import joint_motion
+from linkwright.results.motion_quantities import joint_motion
 from linkwright.results.solution import Solution
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from linkwright.base.arguments import counted
 from linkwright.base.files import atomic_text
 from linkwright.base.html import ROWS, beside, folded, heading, line, shown, span, table
 from linkwright.errors import LinkwrightError
-from linkwright.model.bodies import QUANTITIES
-from linkwright.results.joints import one_coordinate
+from linkwright.model.body_motion import QUANTITIES
+from linkwright.results.motion_quantities import one_coordinate
 from linkwright.results.solution import Solution
 from linkwright.results.solution_plots import curves
 from linkwright.results.status import Series, loads

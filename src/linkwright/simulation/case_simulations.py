@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.mechanism import Mechanism
-from linkwright.model.cases import Cases
-from linkwright.model.frames import length_scale
-from linkwright.simulation.engines import Trouble, why_stuck
+from linkwright.model.parameter_cases import Cases
+from linkwright.model.placements import length_scale
+from linkwright.simulation.compiled_engines import Trouble, why_stuck
 from linkwright.simulation.initialise import Settings, first_steps
 from linkwright.simulation.integrators import tableau_of
 from linkwright.simulation.samples import FixedSteps, Rows
-from linkwright.simulation.slopes import Passing, Slopes
+from linkwright.simulation.state_derivatives import Passing, Slopes
 from linkwright.simulation.step_control import (
     ACCEPTED,
     CLOSED,

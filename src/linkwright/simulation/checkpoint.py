@@ -23,7 +23,7 @@ from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.solution import Occurrence
 from linkwright.results.solution_files import DAMAGE, archive_bytes, fits_shape, plain_array
 from linkwright.results.status import Status
-from linkwright.simulation.engines import EngineState, Work
+from linkwright.simulation.compiled_engines import EngineState, Work
 from linkwright.simulation.initialise import Settings
 from linkwright.simulation.samples import FixedSteps, Rows
 from linkwright.simulation.step_control import ACCEPTED, CONTROL, ENDED, GROUPS, REJECTED, UNDERFLOW

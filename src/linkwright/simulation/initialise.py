@@ -11,12 +11,12 @@ from linkwright.base.arguments import available, real_array
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, ShapeError
 from linkwright.mechanism import Mechanism
-from linkwright.model.frames import coordinate_units
-from linkwright.simulation.engines import Adaptive, Engine, Fixed
+from linkwright.model.placements import coordinate_units
+from linkwright.simulation.compiled_engines import Adaptive, Engine, Fixed
 from linkwright.simulation.integrators import STIFF, tableau_of
 from linkwright.simulation.python_engine import Called, Stiff
 from linkwright.simulation.samples import Rows
-from linkwright.simulation.slopes import Slopes
+from linkwright.simulation.state_derivatives import Slopes
 from linkwright.simulation.step_control import CLOSED, Tolerances, tolerances
 from linkwright.simulation.termination import endless_law, first_bad_joint
 

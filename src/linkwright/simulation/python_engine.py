@@ -14,19 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.simulation.engines import (
-    FAR,
-    PIECE,
-    Engine,
-    EngineState,
-    Trouble,
-    far_note,
-    why_stuck,
-)
+from linkwright.simulation.compiled_engines import FAR, PIECE, Engine, EngineState, Trouble, far_note, why_stuck
 from linkwright.simulation.integrators import Tableau, dense_terms, dense_value
 from linkwright.simulation.python_laws import LawFailed
 from linkwright.simulation.samples import FixedSteps, Rows
-from linkwright.simulation.slopes import Passing, Slope, Slopes, advanced
+from linkwright.simulation.state_derivatives import Passing, Slope, Slopes, advanced
 from linkwright.simulation.step_control import (
     CLOSED,
     CONTROL,

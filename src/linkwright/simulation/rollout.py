@@ -27,12 +27,12 @@ from linkwright.base.arrays import Floats
 from linkwright.base.html import beside, heading, shown, span, table
 from linkwright.dynamics.closed.redundancy import warned
 from linkwright.errors import ModelError, ShapeError
-from linkwright.kernels.foreign import finite, library
+from linkwright.kernels.foreign_arrays import finite, library
 from linkwright.mechanism import Mechanism
 from linkwright.simulation.integrators import Tableau, tableau_of
 from linkwright.simulation.python_laws import law as law_of
 from linkwright.simulation.run_settings import Samples, refuse_immobile
-from linkwright.simulation.slopes import Slopes
+from linkwright.simulation.state_derivatives import Slopes
 from linkwright.simulation.step_control import CLOSED
 from linkwright.simulation.step_programs import LANES, Kernels, in_batch, many_steps
 from linkwright.tape.program import Program

@@ -17,10 +17,11 @@ import numpy as np
 
 from linkwright.base.arguments import GIBIBYTE, check_names
 from linkwright.errors import DtypeError, KernelError, ModelError, ShapeError
-from linkwright.kernels import compiled, foreign
+from linkwright.kernels import compiled
+from linkwright.kernels import foreign_arrays as foreign
 from linkwright.kernels.cuda.device_arrays import Home, cupy, home_of
 from linkwright.kernels.cuda.device_kernel import DeviceKernel, MarchKernel, Walked
-from linkwright.kernels.foreign import library, on_device
+from linkwright.kernels.foreign_arrays import library, on_device
 from linkwright.kernels.variant import Signature
 from linkwright.mechanism import Mechanism
 from linkwright.simulation.integrators import tableau_of

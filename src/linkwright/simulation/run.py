@@ -17,12 +17,12 @@ from linkwright.results.solution import Occurrence, Solution
 from linkwright.results.solution_files import arrays_digest
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.checkpoint import Keeper, Standing, check_place, fault
-from linkwright.simulation.engines import Engine, Fixed, Trouble
+from linkwright.simulation.compiled_engines import Engine, Fixed, Trouble
 from linkwright.simulation.events import Event, EventFailed, met, watches
 from linkwright.simulation.initialise import Settings, engine_of, first_point, vector
 from linkwright.simulation.python_laws import Law, LawFailed, law
 from linkwright.simulation.samples import Growing, Rows
-from linkwright.simulation.slopes import Slopes
+from linkwright.simulation.state_derivatives import Slopes
 from linkwright.simulation.step_programs import Kernels
 from linkwright.simulation.termination import Jumps, ended, interrupted, law_failed
 

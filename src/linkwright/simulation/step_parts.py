@@ -18,7 +18,7 @@ from linkwright.simulation.step_control import CLOSED, ROUNDS, Entries, entries_
 from linkwright.tape.block import absolute, less_equal, maximum, minimum, where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import ITEM, Copy, Each, Loop, Program, Zero
-from linkwright.tape.running import straightened
+from linkwright.tape.runner import straightened
 
 LONG, WIDTH = 96, 8  # numbers beyond which a vector is run through in a loop, and how many of them at a time
 

@@ -21,7 +21,7 @@ from linkwright.mechanism import Mechanism
 from linkwright.model.elements import JointForce, PointForce
 from linkwright.model.expression import numeric_values
 from linkwright.results.status import Status
-from linkwright.simulation.engines import Trouble, Work
+from linkwright.simulation.compiled_engines import Trouble, Work
 from linkwright.simulation.python_laws import Law
 from linkwright.simulation.samples import Rows
 from linkwright.simulation.step_control import CLOSED

@@ -14,10 +14,10 @@ from linkwright.base.arrays import Floats
 from linkwright.constraints.assembly import assemble
 from linkwright.constraints.newton import Batch, drawn_states
 from linkwright.errors import LinkwrightError, NameNotFound
-from linkwright.model.bodies import NUMBERS, QUANTITIES, bodies_of_cases
-from linkwright.model.cases import Cases
-from linkwright.model.frames import coordinate_units, length_scale
-from linkwright.outputs.motions import Motions
+from linkwright.model.body_motion import NUMBERS, QUANTITIES, bodies_of_cases
+from linkwright.model.parameter_cases import Cases
+from linkwright.model.placements import coordinate_units, length_scale
+from linkwright.outputs.output_values import Motions
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.case_simulations import Simulated, Simulations

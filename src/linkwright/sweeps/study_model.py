@@ -16,10 +16,10 @@ from linkwright.constraints.kinematics import Kinematics
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism import Mechanism
-from linkwright.model.cases import Cases
 from linkwright.model.elements import laws_of
 from linkwright.model.model_checks import alike, parameters_used
-from linkwright.model.system import System
+from linkwright.model.parameter_cases import Cases
+from linkwright.model.requested_analysis import System
 from linkwright.results.solution import Solution
 from linkwright.sweeps.task import Task, reason_of
 

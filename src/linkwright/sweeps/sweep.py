@@ -26,7 +26,7 @@ from linkwright.errors import LinkwrightError, ModelError, SlowCaseWarning
 from linkwright.kernels.variant import cores
 from linkwright.mechanism import Mechanism
 from linkwright.outputs.output_language import AnalysisSettings
-from linkwright.sweeps import engine as work
+from linkwright.sweeps import case_engine as work
 from linkwright.sweeps.cluster import Cluster, no_place
 from linkwright.sweeps.plan import Execution, Plan, Sampling, StudyFolder, make_plan
 from linkwright.sweeps.store import DATASET, Store, study_digest

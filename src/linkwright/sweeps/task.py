@@ -25,7 +25,7 @@ from linkwright.formats.mks.mks_reader import ModelText
 from linkwright.formats.mks.mks_writer import write_mks
 from linkwright.formats.model_files import check_file
 from linkwright.mechanism import Mechanism, load
-from linkwright.model.system import FREEDOMS, SIMULATION_METHODS
+from linkwright.model.requested_analysis import FREEDOMS, SIMULATION_METHODS
 from linkwright.outputs.output_language import AnalysisSettings, kind_of, named, times_asked
 from linkwright.results.solution import Solution
 from linkwright.simulation.run_settings import Stepping

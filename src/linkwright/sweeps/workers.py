@@ -140,7 +140,7 @@ def _reason(death: Death, deaths: int) -> str:
     return f"its worker process died each of {deaths} times: {death.reason}"
 
 
-#: What computes cases: from a task's text and values to plain data, as `sweeps.engine.compute` does.
+#: What computes cases: from a task's text and values to plain data, as `sweeps.case_engine.compute` does.
 Compute = Callable[[str, Floats], dict[str, Any]]
 
 

@@ -18,7 +18,7 @@ from linkwright.symbolic.formulas.formula import Block, Sum, Symbol, flat, place
 from linkwright.symbolic.formulas.polynomial_forms import Forms
 from linkwright.symbolic.formulas.ring import Poly
 from linkwright.symbolic.printing import text
-from linkwright.symbolic.printing.sheet import MORE, PARTS, QUANTITIES
+from linkwright.symbolic.printing.printed_sheet import MORE, PARTS, QUANTITIES
 from linkwright.symbolic.regressor.base_parameters import BaseParameters, base_parameters
 from linkwright.symbolic.regressor.polynomial_regressor import Regressor, regressor
 

@@ -33,7 +33,7 @@ from linkwright.symbolic.formulas.ring import Compiled
 from linkwright.symbolic.linear.linearisation import Linearisation, Point
 from linkwright.symbolic.printing import PRINTERS, Operations, Sheet, latex_block, operations
 from linkwright.symbolic.printing.mathml import SHORT, html_blocks
-from linkwright.symbolic.printing.sheet import PARTS, SHORTEST_FIRST
+from linkwright.symbolic.printing.printed_sheet import PARTS, SHORTEST_FIRST
 from linkwright.symbolic.recursive.recursive_form import Recursive, recursive
 
 MOST = 10_000_000  # terms: some gigabytes

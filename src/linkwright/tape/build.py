@@ -15,7 +15,7 @@ from linkwright.errors import RecordingError
 from linkwright.tape import operations as O
 from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.program import Buffer, Program, Role
-from linkwright.tape.running import preparing
+from linkwright.tape.runner import preparing
 from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Case, Each, Mapping, Operand, Statement, parts
 

@@ -17,7 +17,7 @@ from linkwright.tape.derivative_blocks import Directions, fixed, forward_solve, 
 from linkwright.tape.derivative_reverse import reverse_program
 from linkwright.tape.operations import differentiable
 from linkwright.tape.program import Program, Role
-from linkwright.tape.running import straightened
+from linkwright.tape.runner import straightened
 from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Case, Copy, Each, Loop, Operand, Solve, Walk, Zero, parts
 

@@ -20,7 +20,7 @@ from linkwright.tape.dataflow import Kind, items_of, moments, starts, useful, va
 from linkwright.tape.derivative_blocks import Directions, add_numbers, fixed, pull_back, reverse_solve
 from linkwright.tape.program import Program, Role
 from linkwright.tape.program_checks import Ledger
-from linkwright.tape.running import is_straight, straightened
+from linkwright.tape.runner import is_straight, straightened
 from linkwright.tape.statements import (
     ITEM,
     Case,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import RecordingError
-from linkwright.tape.backends import Compiled, backends
+from linkwright.tape.backend_protocol import Compiled, backends
 from linkwright.tape.block import Block
 from linkwright.tape.scalar import Scalar, has_scalars
 from linkwright.tape.statements import (
@@ -168,7 +168,7 @@ class Program:
             >>> lw.record(lambda x: x * x + 1.0, ()).count()
             {'add': 1, 'mul': 1}
         """
-        from linkwright.tape.running import Counter  # weight: interpretation of programs
+        from linkwright.tape.runner import Counter  # weight: interpretation of programs
 
         return Counter(self).of(self.statements)
 
@@ -260,7 +260,7 @@ class Program:
     @cached_property
     def _straight(self) -> Block | None:
         """The whole program as one block, where that can be."""
-        from linkwright.tape.running import straightened  # weight: interpretation of programs
+        from linkwright.tape.runner import straightened  # weight: interpretation of programs
 
         return straightened(self)
 

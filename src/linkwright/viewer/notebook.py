@@ -15,11 +15,11 @@ from linkwright.base.arguments import counted
 from linkwright.base.arrays import Floats
 from linkwright.base.html import ROWS, beside, folded, heading, number, safe, shown, table, vector
 from linkwright.errors import LinkwrightError
-from linkwright.model.bodies import body_motion
+from linkwright.model.body_motion import body_motion
 from linkwright.model.description import GROUND, Description
+from linkwright.model.mechanism_views import body_table, joint_table
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
-from linkwright.model.views import body_table, joint_table
 from linkwright.viewer.page import Motion, view_of
 from linkwright.viewer.shapes import body_colors, skeleton, stretched
 

@@ -25,7 +25,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.files import write_bytes
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError, ModelError, ShapeError
-from linkwright.model.bodies import QUANTITIES
+from linkwright.model.body_motion import QUANTITIES
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 #: What a page may hold of a motion, in bytes of float32 before they are written as base64.

@@ -14,7 +14,7 @@ from linkwright.base.arguments import counted
 from linkwright.base.arrays import Floats
 from linkwright.errors import FormatError, LinkwrightWarning
 from linkwright.formats.mesh_files import Mesh, read_mesh
-from linkwright.model.bodies import place
+from linkwright.model.body_motion import place
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Rod
 from linkwright.spatial.rotation import euler_parameters

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.model.bodies import Place, place
+from linkwright.model.body_motion import Place, place
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import PointForce, PointOnLine, PointOnPlane, Rod
 from linkwright.viewer.page import Motion, along

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import check_names, positive_number
 from linkwright.base.arrays import Floats
-from linkwright.control.loop.controller import Controller, Measured, Target, gains
+from linkwright.control.loop.controller_base import Controller, Measured, Target, gains
 from linkwright.control.loop.plant import joint_positions
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 

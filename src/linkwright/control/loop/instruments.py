@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwright.base.arguments import check_names, finite_number, positive_number, whole_number
 from linkwright.base.arrays import Floats
-from linkwright.control.loop.controller import one_or_each
+from linkwright.control.loop.controller_base import one_or_each
 from linkwright.control.loop.plant import Plant, joint_positions
 from linkwright.errors import ModelError, ShapeError
 

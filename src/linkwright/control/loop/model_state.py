@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats, Longs
-from linkwright.control.loop.controller import Controller, Measured, Reference, Target
+from linkwright.control.loop.controller_base import Controller, Measured, Reference, Target
 from linkwright.control.loop.plant import frame_kinematics, joint_positions, loop_kinematics
 from linkwright.dynamics.functions import Request
 from linkwright.errors import AssemblyError, ControlError, ModelError

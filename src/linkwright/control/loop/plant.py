@@ -16,9 +16,9 @@ from linkwright.base.arguments import check_names, finite_array
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.errors import ModelError, ShapeError
-from linkwright.kernels.bound import bound
+from linkwright.kernels.bound_kernel import bound
 from linkwright.kernels.kernel import Kernel
-from linkwright.model.frames import coordinate_units
+from linkwright.model.placements import coordinate_units
 from linkwright.results.solution import Solution
 from linkwright.results.status import Series
 from linkwright.simulation.initialise import notes_of_moves

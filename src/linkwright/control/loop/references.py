@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import finite_number, positive_number, real_array
 from linkwright.base.arrays import Floats
-from linkwright.control.loop.controller import Target
+from linkwright.control.loop.controller_base import Target
 from linkwright.errors import ModelError, ShapeError
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters, logarithm

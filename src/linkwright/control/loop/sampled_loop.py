@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import finite_array, positive_number, takes_settings, whole_number
 from linkwright.base.arrays import Floats
-from linkwright.control.loop.controller import Measured, State
+from linkwright.control.loop.controller_base import Measured, State
 from linkwright.control.loop.instruments import Delay, Encoder, EncoderReader, Guard, Saturation, Sensor, Slew
 from linkwright.control.loop.plant import Plant, SampledRun, SignalRows, joint_positions
 from linkwright.errors import ControlError, LinkwrightError, ModelError
 from linkwright.results.status import Counters, Status
-from linkwright.simulation.engines import Trouble
+from linkwright.simulation.compiled_engines import Trouble
 from linkwright.simulation.integrators import tableau_of
 from linkwright.simulation.samples import Rows
 from linkwright.simulation.termination import ended, interrupted

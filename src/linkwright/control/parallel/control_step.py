@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import positive_number, takes_settings
 from linkwright.base.arrays import Floats
-from linkwright.control.loop.controller import gains
+from linkwright.control.loop.controller_base import gains
 from linkwright.control.parallel.hexapod import LEGS, Hexapod, LinkInertia
 from linkwright.control.parallel.leg_kinematics import SingularPose, Unreachable, check_reach, leg_motion, legs_at
 from linkwright.control.parallel.step_programs_c import (
@@ -30,9 +30,9 @@ from linkwright.control.parallel.step_programs_c import (
 )
 from linkwright.errors import ModelError, ShapeError
 from linkwright.kernels import compiled
-from linkwright.kernels.bound import bound
+from linkwright.kernels.bound_kernel import bound
 from linkwright.kernels.callpath import shortcut
-from linkwright.kernels.crew import Crew
+from linkwright.kernels.thread_crew import Crew
 from linkwright.kernels.variant import threads
 from linkwright.spatial.rotation import exponential
 from linkwright.tape.program import Program

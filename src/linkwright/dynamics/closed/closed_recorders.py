@@ -29,7 +29,7 @@ from linkwright.dynamics.functions import Request
 from linkwright.dynamics.inertia_checks import undetermined
 from linkwright.dynamics.methods import assembly_loops, newton_euler
 from linkwright.dynamics.methods.articulated_body import velocities
-from linkwright.dynamics.methods.factor import factorise
+from linkwright.dynamics.methods.ltdl_factor import factorise
 from linkwright.dynamics.methods.mass_matrix import mass_matrix
 from linkwright.dynamics.recording_context import RecordingContext
 from linkwright.dynamics.requests import RequestRules

@@ -19,7 +19,7 @@ from linkwright.dynamics.closed.redundancy import warned
 from linkwright.errors import AssemblyError, NameNotFound, ShapeError
 from linkwright.model.description import Description
 from linkwright.model.expression import Name
-from linkwright.model.system import System
+from linkwright.model.requested_analysis import System
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

@@ -26,7 +26,7 @@ from linkwright.constraints.newton import GAPS
 from linkwright.dynamics.closed.loop_constraints import ConstraintAtState
 from linkwright.dynamics.closed.redundancy import Blocks
 from linkwright.dynamics.methods import articulated_body, newton_euler, virtual_work
-from linkwright.dynamics.methods.factor import Factor, factorise
+from linkwright.dynamics.methods.ltdl_factor import Factor, factorise
 from linkwright.dynamics.methods.mass_matrix import driving, of_configurations
 from linkwright.dynamics.traversals.traversal import Unrolled, add_to
 from linkwright.model.tree import record_slices

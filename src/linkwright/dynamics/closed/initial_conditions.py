@@ -18,7 +18,7 @@ from linkwright.constraints.gear_rates import joint_rates
 from linkwright.constraints.newton import least, split
 from linkwright.dynamics.closed.redundancy import constraint_jacobian
 from linkwright.model.expression import numeric_values
-from linkwright.model.frames import coordinate_units
+from linkwright.model.placements import coordinate_units
 from linkwright.model.quantities import Quantity, turns
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from linkwright.dynamics.closed.initial_search import Search
 from linkwright.dynamics.equilibrium import frozen
 from linkwright.dynamics.joint_reactions import Reacting
 from linkwright.errors import AssemblyError
-from linkwright.model.bodies import body_states, drawn_at
+from linkwright.model.body_motion import body_states, drawn_at
 from linkwright.model.description import Description, sealed
 from linkwright.model.model_checks import listed
 from linkwright.model.quantities import spoken

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.constraints.constraint_equations import Constraint, by_follower
-from linkwright.constraints.forms import Form, coordinate, drift, equations, jacobian, law_rates
+from linkwright.constraints.constraint_forms import Form, coordinate, drift, equations, jacobian, law_rates
 from linkwright.dynamics.traversals.traversal import Link, Unrolled
 from linkwright.spatial.algebra import Array, dot, is_zero, motion_cross
 from linkwright.spatial.rotation import General, Transform, by_column

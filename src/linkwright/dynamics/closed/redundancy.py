@@ -22,9 +22,9 @@ from linkwright.base.arrays import Floats
 from linkwright.constraints.nearest_mechanism import Poses, closing_mechanism
 from linkwright.constraints.newton import GAPS, MISFIT
 from linkwright.errors import LinkwrightWarning
-from linkwright.model.bodies import body_states
+from linkwright.model.body_motion import body_states
 from linkwright.model.description import Description
-from linkwright.model.frames import coordinate_units
+from linkwright.model.placements import coordinate_units
 from linkwright.spatial.algebra import Array
 from linkwright.spatial.rotation import euler_parameters_matrix
 

@@ -21,7 +21,7 @@ W = U Mᴮ, W' = (W⁻¹ + Φᴬ)⁻¹ (by a factor of W: it may be singular) an
 
 A path that is whole passes the inertia and the force that its first joint lets through to the link that carries it:
 siblings only add. Rotations and angular velocities are scanned over the same nodes, so that every part has depth
-O(log N) for any tree: see `linkwright.model.contraction`.
+O(log N) for any tree: see `linkwright.model.tree_contraction`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ import numpy as np
 
 from linkwright.dynamics.methods.assembly_joint import Cut, Fields, Released, centripetal_twist
 from linkwright.dynamics.methods.newton_euler import ground_acceleration
-from linkwright.dynamics.traversals.sheets import Operation, Sheet
+from linkwright.dynamics.traversals.levels import Operation, Sheet
 from linkwright.dynamics.traversals.traversal import Link, State
-from linkwright.model.contraction import Contraction
+from linkwright.model.tree_contraction import Contraction
 from linkwright.spatial.algebra import (
     Array,
     centripetal,

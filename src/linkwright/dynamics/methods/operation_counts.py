@@ -19,14 +19,14 @@ import numpy as np
 from linkwright.base.arguments import whole_number
 from linkwright.dynamics.methods.assembly_method import forward_dynamics
 from linkwright.dynamics.methods.by_name import METHODS
-from linkwright.dynamics.traversals.sheets import UnrolledSheet
+from linkwright.dynamics.traversals.levels import UnrolledSheet
 from linkwright.dynamics.traversals.traversal import InwardStep, Link, Shape, Unrolled
 from linkwright.errors import NameNotFound
-from linkwright.model.contraction import contract
 from linkwright.model.generators import chain
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
+from linkwright.model.tree_contraction import contract
 from linkwright.spatial.algebra import Array, pack
 from linkwright.spatial.rotation import ArticulatedInertia, General, Transform
 from linkwright.tape.block import Block

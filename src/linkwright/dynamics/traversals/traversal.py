@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from linkwright.dynamics.methods.factor import factorise
-from linkwright.model.frames import placement_rotation
+from linkwright.dynamics.methods.ltdl_factor import factorise
 from linkwright.model.joint_kinds import JointKind
+from linkwright.model.placements import placement_rotation
 from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array, inertia_times, motion_cross
 from linkwright.spatial.rotation import ArticulatedInertia, Chain, General, Transform, joined

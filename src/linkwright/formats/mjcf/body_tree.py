@@ -14,7 +14,7 @@ from linkwright.base.locks import cached_property
 from linkwright.formats.mjcf.mjcf_settings import Defaults, Settings, about, along, pose_of, quaternion
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.xml import HERE, Pose
-from linkwright.model.frames import axis_frame
+from linkwright.model.placements import axis_frame
 
 _Z = np.array([0.0, 0.0, 1.0])
 

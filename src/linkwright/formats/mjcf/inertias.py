@@ -21,7 +21,7 @@ from linkwright.formats.mjcf.mjcf_settings import Defaults, Settings, quaternion
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.model_files import read_bytes
 from linkwright.formats.xml import Pose
-from linkwright.model.frames import combined_inertia, full_inertia
+from linkwright.model.placements import combined_inertia, full_inertia
 
 Ints = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.formats.mjcf.nodes import Node
 from linkwright.formats.xml import Pose
-from linkwright.model.frames import snapped
+from linkwright.model.placements import snapped
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 #: The shortcuts of <general>: all of them set the attributes of one default.

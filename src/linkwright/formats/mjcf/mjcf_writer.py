@@ -15,9 +15,9 @@ from linkwright.formats.xml import HERE, MAX_NESTING, Pose, TreeWriter, attribut
 from linkwright.formats.xml import number_text as number
 from linkwright.model.description import GROUND, Description, Shape, colour_numbers
 from linkwright.model.elements import PointForce
-from linkwright.model.frames import snapped
 from linkwright.model.joint_kinds import UNIVERSAL
 from linkwright.model.model_checks import impossible_inertias, listed
+from linkwright.model.placements import snapped
 from linkwright.spatial.rotation import euler_parameters
 
 _BACK = UNIVERSAL.neutral_rotation()  # "Rx-": a quarter turn back about x

@@ -19,8 +19,8 @@ from linkwright.model.builder_parts import Body, Frame
 from linkwright.model.description import GROUND_NAMES
 from linkwright.model.elements import Array, is_bound
 from linkwright.model.expression import Expression
-from linkwright.model.frames import are_parallel, axes_of, axis_frame
 from linkwright.model.model_checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults
+from linkwright.model.placements import are_parallel, axes_of, axis_frame
 from linkwright.model.quantities import Numeric
 
 _FLIP = np.diag([1.0, -1.0, -1.0])

@@ -35,7 +35,7 @@ from linkwright.formats.mks.values import CONSTANTS, Scope, Value, colour_of, co
 from linkwright.formats.model_files import finite_arithmetic, read_bytes
 from linkwright.model.description import SHAPE_SIZES, Description
 from linkwright.model.expression import Number
-from linkwright.model.system import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS
+from linkwright.model.requested_analysis import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS
 from linkwright.tape.block import undisturbed
 
 T = TypeVar("T")

@@ -19,10 +19,10 @@ from linkwright.formats.mks.syntax import JOINT_WORDS
 from linkwright.formats.mks.wording import expression_text, force_text, name_text, number_text, quantity_text
 from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
 from linkwright.model.elements import Driver, PointConstraint, PointOnLine, Rod
-from linkwright.model.frames import are_parallel, axes_of
 from linkwright.model.model_checks import impossible_inertias, listed
+from linkwright.model.placements import are_parallel, axes_of
 from linkwright.model.quantities import COORDINATES
-from linkwright.model.system import LABELS, System
+from linkwright.model.requested_analysis import LABELS, System
 
 _EYE, _ZERO = np.eye(3).tobytes(), np.zeros(3).tobytes()
 _WIDTH = 110

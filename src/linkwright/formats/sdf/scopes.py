@@ -19,8 +19,8 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import FormatError
 from linkwright.formats.includes import Folder
 from linkwright.formats.xml import HERE, ElementReader, Pose, number
-from linkwright.model.frames import rpy_matrix, snapped
 from linkwright.model.model_checks import listed
+from linkwright.model.placements import rpy_matrix, snapped
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 _TRUE = ("1", "true")

@@ -17,8 +17,8 @@ from linkwright.formats.sdf.scopes import WORLD, Place, Scope, Values
 from linkwright.formats.xml import Pose
 from linkwright.model.builder import Builder
 from linkwright.model.builder_parts import Frame
-from linkwright.model.frames import axis_frame, snapped
 from linkwright.model.joint_kinds import UNIVERSAL
+from linkwright.model.placements import axis_frame, snapped
 
 TYPES = (*("revolute", "continuous", "prismatic", "screw", "ball", "universal", "revolute2", "fixed", "gearbox"),)
 _ONE_AXIS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "screw": "screw"}

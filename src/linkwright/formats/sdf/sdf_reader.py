@@ -20,9 +20,9 @@ from linkwright.formats.urdf import INERTIA
 from linkwright.formats.xml import HERE, present
 from linkwright.model.builder import Builder
 from linkwright.model.description import FREE_FALL, Description
-from linkwright.model.frames import full_inertia
 from linkwright.model.merge import merge_fixed
 from linkwright.model.model_checks import listed
+from linkwright.model.placements import full_inertia
 from linkwright.model.topology import Groups
 
 #: How many freedoms the joints have that have not one.

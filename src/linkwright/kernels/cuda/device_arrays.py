@@ -20,7 +20,7 @@ import numpy as np
 
 from linkwright.errors import KernelError
 from linkwright.kernels.c.program_text import Outside
-from linkwright.kernels.foreign import library
+from linkwright.kernels.foreign_arrays import library
 from linkwright.kernels.variant import Shape
 from linkwright.tape.program import Program
 

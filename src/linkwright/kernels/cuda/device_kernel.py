@@ -39,7 +39,7 @@ from linkwright.kernels.cuda.device_arrays import (
 )
 from linkwright.kernels.cuda.item_threads import ItemsText, items_text, suits
 from linkwright.kernels.cuda.state_threads import BLOCK, march_text, states_text
-from linkwright.kernels.foreign import on_device
+from linkwright.kernels.foreign_arrays import on_device
 from linkwright.kernels.variant import (
     Shape,
     Signature,

@@ -20,7 +20,7 @@ from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.operations import CASADI_NAMES, SYMPY_NAMES, Table, spellings
 from linkwright.tape.program import Buffer, Program
-from linkwright.tape.running import Runner
+from linkwright.tape.runner import Runner
 from linkwright.tape.statements import Each, Loop, Operand, Solve, Walk, written
 
 #: What scalars of any kind take as Python's own operators.

@@ -15,7 +15,7 @@ from linkwright.tape import operations as O
 from linkwright.tape.block import Block
 from linkwright.tape.operations import Table
 from linkwright.tape.program import Buffer, Program
-from linkwright.tape.running import Runner
+from linkwright.tape.runner import Runner
 from linkwright.tape.statements import Loop, Method, Operand, Solve
 
 

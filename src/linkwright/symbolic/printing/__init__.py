@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from linkwright.symbolic.printing.code import Operations
 from linkwright.symbolic.printing.code_printers import c_source, operations, python_module
+from linkwright.symbolic.printing.code_statements import Operations
 from linkwright.symbolic.printing.equation_page import html_page, markdown_page
 from linkwright.symbolic.printing.formula_writer import text
 from linkwright.symbolic.printing.latex import latex_block, latex_document
-from linkwright.symbolic.printing.sheet import Sheet
+from linkwright.symbolic.printing.printed_sheet import Sheet
 
 #: The printers of a whole file, by the method of `Equations` that gives its text.
 PRINTERS = {

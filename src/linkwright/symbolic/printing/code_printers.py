@@ -18,8 +18,16 @@ from linkwright.base.arguments import counted
 from linkwright.kernels.c.spelling import comment, function_name
 from linkwright.kernels.c.spelling import literal as c_literal
 from linkwright.symbolic.formulas.formula import Block
-from linkwright.symbolic.printing.code import WIDTH, Language, Operations, Routine, Statement, header, wrapped
-from linkwright.symbolic.printing.sheet import Sheet, ascii_identifier, folded, python_identifier, size, used
+from linkwright.symbolic.printing.code_statements import (
+    WIDTH,
+    Language,
+    Operations,
+    Routine,
+    Statement,
+    header,
+    wrapped,
+)
+from linkwright.symbolic.printing.printed_sheet import Sheet, ascii_identifier, folded, python_identifier, size, used
 
 _MATH = ("asin", "acos", "atan", "atan2", "sin", "cos", "tan", "sqrt", "exp", "log", "sinh", "cosh", "tanh", "pow")
 # A choice is an expression: what is not chosen is not computed, and cannot divide by zero.

@@ -11,12 +11,12 @@ from importlib.resources import files
 
 from linkwright.base.arguments import counted
 from linkwright.symbolic.formulas.formula import Block, Sum
-from linkwright.symbolic.printing.code import Operations, wrapped
 from linkwright.symbolic.printing.code_printers import COSTS, costs
+from linkwright.symbolic.printing.code_statements import Operations, wrapped
 from linkwright.symbolic.printing.formula_writer import Plain
 from linkwright.symbolic.printing.latex import Latex, aligned
 from linkwright.symbolic.printing.mathml import MathML, equation_line, math
-from linkwright.symbolic.printing.sheet import Sheet, Split, terms
+from linkwright.symbolic.printing.printed_sheet import Sheet, Split, terms
 
 #: A sum with more terms is plain text, which is quicker to draw and to search.
 DRAWN = 24

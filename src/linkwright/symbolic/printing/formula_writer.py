@@ -20,7 +20,7 @@ from linkwright.symbolic.formulas.formula import (
     Trig,
     common_divisor,
 )
-from linkwright.symbolic.printing.sheet import (
+from linkwright.symbolic.printing.printed_sheet import (
     Quantity,
     Sheet,
     Split,

@@ -12,7 +12,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Sum, Trig
 from linkwright.symbolic.printing.code_printers import costs
 from linkwright.symbolic.printing.formula_writer import Drawing, decimal
-from linkwright.symbolic.printing.sheet import Sheet, Split, different, each_once, folded, greek_name, places
+from linkwright.symbolic.printing.printed_sheet import Sheet, Split, different, each_once, folded, greek_name, places
 
 #: A document with more terms than this is nothing to read.
 LIMIT = 20_000

@@ -10,7 +10,7 @@ from typing import ClassVar
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Sum, Trig
 from linkwright.symbolic.printing.formula_writer import Drawing
 from linkwright.symbolic.printing.latex import Latex
-from linkwright.symbolic.printing.sheet import Split, size, split, terms
+from linkwright.symbolic.printing.printed_sheet import Split, size, split, terms
 
 _OPERATORS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "log": "ln"}
 #: U+2061, which tells readers (also those that speak) that a function is applied.

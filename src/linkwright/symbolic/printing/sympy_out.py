@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
-from linkwright.symbolic.printing.sheet import each_once
+from linkwright.symbolic.printing.printed_sheet import each_once
 
 
 def to_sympy(formula: Sum) -> sympy.Expr:

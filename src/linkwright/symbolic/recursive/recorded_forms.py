@@ -23,14 +23,14 @@ import numpy as np
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.programs import ProgramFactory
 from linkwright.model.description import Description
-from linkwright.model.frames import placement_rotation, snapped
+from linkwright.model.placements import placement_rotation, snapped
 from linkwright.model.topology import Topology
 from linkwright.model.tree import Tree
 from linkwright.spatial.rotation import Chain, Transform, Turn
 from linkwright.symbolic.derivation.literal import LETTERS, MOTOR, moving, weighing
 from linkwright.tape.block import Block
 from linkwright.tape.build import record
-from linkwright.tape.running import straightened
+from linkwright.tape.runner import straightened
 
 if TYPE_CHECKING:
     from linkwright.tape.program import Program

@@ -17,8 +17,8 @@ from linkwright.dynamics.programs import ProgramFactory
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.description import Description
 from linkwright.symbolic.formulas.formula import Role, Symbol
-from linkwright.symbolic.printing.code import Operations
-from linkwright.symbolic.printing.sheet import QUANTITIES, RECURSIONS
+from linkwright.symbolic.printing.code_statements import Operations
+from linkwright.symbolic.printing.printed_sheet import QUANTITIES, RECURSIONS
 from linkwright.symbolic.recursive.named_steps import Steps, steps
 from linkwright.symbolic.recursive.recorded_forms import RegroupedTree, regressor, unrolled
 from linkwright.symbolic.recursive.recursive_printing import (
@@ -32,7 +32,7 @@ from linkwright.symbolic.recursive.recursive_printing import (
 )
 from linkwright.tape.block import Block
 from linkwright.tape.build import record
-from linkwright.tape.running import straightened
+from linkwright.tape.runner import straightened
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism

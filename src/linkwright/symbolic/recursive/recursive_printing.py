@@ -13,7 +13,6 @@ from linkwright.errors import ModelError
 from linkwright.kernels.c.spelling import function_name
 from linkwright.symbolic.formulas.exact import times
 from linkwright.symbolic.formulas.formula import Applied, Block, Sum, Symbol, Term, number, raised, tidied
-from linkwright.symbolic.printing.code import WIDTH, Language, wrapped
 from linkwright.symbolic.printing.code_printers import (
     COSTS,
     C,
@@ -24,6 +23,7 @@ from linkwright.symbolic.printing.code_printers import (
     one_line,
     returned,
 )
+from linkwright.symbolic.printing.code_statements import WIDTH, Language, wrapped
 from linkwright.symbolic.printing.equation_page import (
     html_costs,
     html_entry,
@@ -37,7 +37,7 @@ from linkwright.symbolic.printing.equation_page import (
 from linkwright.symbolic.printing.formula_writer import Plain
 from linkwright.symbolic.printing.latex import Latex, aligned, latex_file, latex_symbols, latex_text
 from linkwright.symbolic.printing.mathml import MathML
-from linkwright.symbolic.printing.sheet import Sheet, folded
+from linkwright.symbolic.printing.printed_sheet import Sheet, folded
 from linkwright.symbolic.recursive.named_steps import NAMES, Node, Operation, Step, negative, signed
 from linkwright.tape import operations as O
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
-from linkwright.model.bodies import find, fitting
+from linkwright.model.body_motion import find, fitting
 from linkwright.model.description import Description
 from linkwright.model.expression import TIME, Expression, Name, as_expression, parts
 from linkwright.model.quantities import POSITIONS, VELOCITIES, Quantity, joint_index, joint_words

@@ -15,7 +15,7 @@ from linkwright.base.arguments import counted
 from linkwright.errors import LinkwrightError
 from linkwright.symbolic.formulas.formula import Angle, Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
 from linkwright.symbolic.printing.formula_writer import content, to_float
-from linkwright.symbolic.printing.sheet import QUANTITIES, Sheet, different, places, used
+from linkwright.symbolic.printing.printed_sheet import QUANTITIES, Sheet, different, places, used
 
 #: A longer sum is written in several statements: compilers walk an expression by recursion.
 PIECE = 80

@@ -16,7 +16,7 @@ from linkwright.base.files import atomic_folder, check_target
 from linkwright.errors import LinkwrightError
 from linkwright.exports.subject import Subject, plain
 from linkwright.tape.block import Block
-from linkwright.tape.running import straightened
+from linkwright.tape.runner import straightened
 
 README = "README.md"
 MARK = "Written by Linkwright"  # what the README of every export says in its first lines

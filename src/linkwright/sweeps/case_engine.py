@@ -30,15 +30,15 @@ from linkwright.dynamics.closed.initial_state import at_initial_state
 from linkwright.dynamics.closed.redundancy import warned
 from linkwright.errors import LinkwrightError, LinkwrightWarning, ModelError, SlowCaseWarning
 from linkwright.kernels.variant import set_threads
-from linkwright.model.cases import Cases
-from linkwright.outputs.motions import Motions, values_of
+from linkwright.model.parameter_cases import Cases
 from linkwright.outputs.output_language import output_of
+from linkwright.outputs.output_values import Motions, values_of
 from linkwright.results.solution import Solution
 from linkwright.simulation.integrators import STIFF
 from linkwright.sweeps.case_dynamics import Dynamic, add_forces, settings_of
 from linkwright.sweeps.study_model import Readable, StudyModel
 from linkwright.sweeps.task import Batch, Task, joined, reason_of, sentence
-from linkwright.tape.running import preparing
+from linkwright.tape.runner import preparing
 
 
 class Kinematic:

@@ -12,14 +12,14 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import NameNotFound
-from linkwright.model.bodies import QUANTITIES, at_point, find, of_ground, turned
-from linkwright.model.cases import Cases
+from linkwright.model.body_motion import QUANTITIES, at_point, find, of_ground, turned
 from linkwright.model.description import GROUND
 from linkwright.model.expression import Expression
 from linkwright.model.joint_motion import FrameMotion, References, angle_references, relative_motion
+from linkwright.model.parameter_cases import Cases
 from linkwright.model.topology import of_first_leader, span
 from linkwright.model.tree import Tree
-from linkwright.outputs.measures import REDUCTIONS, Force, Measure, names_outside, reductions
+from linkwright.outputs.output_functions import REDUCTIONS, Force, Measure, names_outside, reductions
 from linkwright.outputs.output_language import Output
 from linkwright.results.solution import Solution
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from linkwright.base.locks import cached_property
 from linkwright.constraints.constraint_equations import by_form
-from linkwright.constraints.constraint_programs import Alike, Layout, Recording
+from linkwright.constraints.constraint_forms import Form
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.form_programs import Pattern, Space, each, entry, row, value_block
-from linkwright.constraints.forms import Form
 from linkwright.constraints.masses import CentralEquations
+from linkwright.constraints.program_layout import Alike, Layout, Recording
 from linkwright.constraints.rolled_elements import Elements
 from linkwright.constraints.tree_bodies import Carried, Records, patterns
 from linkwright.model.elements import laws_of

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.kernels.bound import marched
+from linkwright.kernels.bound_kernel import marched
 from linkwright.kernels.kernel import Kernel
 from linkwright.simulation.integrators import Tableau, dense_count
 from linkwright.simulation.samples import FixedSteps, Rows
-from linkwright.simulation.slopes import Passing, Slopes
+from linkwright.simulation.state_derivatives import Passing, Slopes
 from linkwright.simulation.step_control import (
     ACCEPTED,
     CLOSED,

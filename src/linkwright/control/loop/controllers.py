@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import check_names, takes_settings
 from linkwright.base.arrays import Floats
-from linkwright.control.loop.controller import Measured, Reference, Target, check_target, gains
+from linkwright.control.loop.controller_base import Measured, Reference, Target, check_target, gains
 from linkwright.control.loop.model_state import Modelled, ModelState
 from linkwright.control.loop.references import turn_matrix, turn_vector
 from linkwright.errors import ControlError, ModelError

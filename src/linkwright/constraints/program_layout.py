@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints.constraint_equations import Equations, by_form
+from linkwright.constraints.constraint_forms import Form, law_rates
 from linkwright.constraints.elimination import RANK_TOLERANCE, Elimination
 from linkwright.constraints.form_programs import (
     Pattern,
@@ -27,10 +28,9 @@ from linkwright.constraints.form_programs import (
     lift_block,
     row,
 )
-from linkwright.constraints.forms import Form, law_rates
 from linkwright.constraints.split_elimination import Incidence
 from linkwright.model.description import GROUND, Description
-from linkwright.model.system import System
+from linkwright.model.requested_analysis import System
 from linkwright.spatial.algebra import Array, dot
 from linkwright.spatial.rotation import euler_parameters_matrix, quaternion_product
 from linkwright.tape.block import absolute, maximum, where

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.model.bodies import QUANTITIES, body_motion, of_ground
+from linkwright.model.body_motion import QUANTITIES, body_motion, of_ground
 from linkwright.model.description import GROUND, Description
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.joint_motion import FrameMotion, References, angle_references, relative_motion
