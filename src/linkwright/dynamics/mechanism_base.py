@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints.kinematics import freedom_of
 from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
 from linkwright.dynamics.programs import Kernels, ProgramFactory
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
@@ -179,6 +178,8 @@ class MechanismBase:
             placed = self._placed(0.0 if d.system is None else d.system.start)
         except ModelError as error:
             return replace(counted, problem=str(error))
+        from linkwright.constraints.kinematics import freedom_of  # weight: constraints
+
         try:
             report = freedom_of(placed)
         except AssemblyError as error:

@@ -1,11 +1,9 @@
-"""The program factory of a mechanism: which form of which recursion a request is recorded as, and from a request to
-its program.
-"""
+"""The program factory of a mechanism: which form of which recursion a request is recorded as, and its kernels."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,96 +13,18 @@ from numpy.typing import ArrayLike
 from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock, cached_property
-from linkwright.constraints.free_body_dynamics import forward_dynamics, position_correction, velocity_projection
-from linkwright.dynamics.closed.loop_constraints import OpenLoop
 from linkwright.dynamics.functions import FUNCTIONS, Request
-from linkwright.dynamics.inertia_checks import undetermined
-from linkwright.dynamics.methods.ltdl_factor import ZeroPivot
-from linkwright.dynamics.recording_context import RecordingContext, RolledContext
 from linkwright.dynamics.requests import UNROLL, RequestRules
-from linkwright.dynamics.traversals.traversal import SingularLink
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.kernels import kernel as program_cache
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.description import Description
-from linkwright.spatial.algebra import Array
-from linkwright.tape.build import ProgramBuilder, spoiled_together, trace, with_every_input
 from linkwright.tape.build import record as record_function
-from linkwright.tape.program import Each, Program
+from linkwright.tape.program import Program
 from linkwright.tape.scalar import has_scalars
 
 if TYPE_CHECKING:
     from linkwright.dynamics.closed.redundancy import Redundancy
-
-
-def traced(factory: RequestRules, function: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]) -> Any:
-    """Record a function; a division by what is always zero is reported with the joint that it belongs to."""
-    try:
-        return trace(function, list(shapes.values()))
-    except SingularLink as error:
-        raise factory.singular(error.position) from None
-    except OpenLoop as error:
-        text = f"{error.constraint} cannot be closed: fixed joints hold its frames apart; move a frame, or free a joint"
-        raise ModelError(text, element=error.constraint.name) from None
-    except ZeroPivot as error:
-        at = factory.tree.coordinates.v_at
-        raise factory.singular(int(np.flatnonzero(at <= error.row)[-1])) from None
-
-
-def _refuse_undetermined(factory: RequestRules, request: Request) -> None:
-    """Forces must determine every joint's acceleration; with free parameters, only recording shows whether they do."""
-    spec = FUNCTIONS[request.function]
-    if ("tau" in spec.inputs or spec.closed) and not request.free:
-        masses = factory.rolls(request) and factory.as_masses(request)
-        position = None if masses and factory.carried_by_constraints else undetermined(factory.tree)
-        if position is not None:
-            raise factory.singular(position)
-
-
-def record(factory: RequestRules, request: Request) -> Program:
-    """The program of a request with every link's arithmetic laid out and its constants folded."""
-    _refuse_undetermined(factory, request)
-    row, shapes = FUNCTIONS[request.function], factory.shapes(request)
-    if row.of_tree is not None and not factory.closed:
-        program: Program = row.of_tree(factory, request, shapes)
-        return program
-    names = list(shapes)
-
-    def function(*arrays: Array) -> Any:
-        return row.record(RecordingContext(factory, request, dict(zip(names, arrays, strict=True))))
-
-    block, out_shapes, single = traced(factory, function, shapes)
-    if "frame" not in row.options:
-        block = with_every_input(block)
-    if out_shapes == [(len(factory.rate_units),)]:  # an answer of one number a rate
-        first = sum(int(np.prod(shapes[n])) for n in names[: names.index("q")])
-        block = spoiled_together(block, [range(first + k, first + k + 4) for k in factory.tree.euler_parameters])
-    builder = ProgramBuilder(request.function)
-    inputs = [builder.input(n, s) for n, s in shapes.items()]
-    outputs = [builder.output(n, s) for n, s in zip(row.outputs, out_shapes, strict=True)]
-    builder.add(Each(1, (builder.case(block, inputs, outputs),)))
-    return builder.build(single=single)
-
-
-def record_rolled(factory: RequestRules, request: Request, *, packed: bool) -> Program:
-    """The program of a request as loops over links; `packed` for kernels, that only ask for the answer."""
-    _refuse_undetermined(factory, request)
-    row, builder = FUNCTIONS[request.function], ProgramBuilder(request.function)
-    context = RolledContext(factory, request, builder, packed=packed)
-    context.finish(row.record(context), row.outputs[0])
-    return builder.build(single=True)
-
-
-def record_masses(factory: RequestRules, request: Request) -> Program:
-    """The program of a request as loops over free bodies and over the constraints that hold them, joints included."""
-    _refuse_undetermined(factory, request)
-    inputs = list(factory.shapes(request).items())
-    layout = factory.assembled_masses if request.method == "assembly" else factory.masses
-    if request.function == "position_correction":
-        return position_correction(layout, inputs)
-    if request.function == "velocity_projection":
-        return velocity_projection(layout, inputs)
-    return forward_dynamics(layout, inputs, forces=request.function == "constraint_forces")
 
 
 NEAR_SIZE = 4.0  # a mechanism whose length is within this factor of another's is judged by the other's
@@ -184,6 +104,9 @@ class ProgramFactory(RequestRules):
         """Record the program of a request; a loop may be `packed` into less memory, without derivatives."""
         request = self.resolved(request)
         self.check_recordable(request)
+        # weight: the recursions, which code from the cache does not need
+        from linkwright.dynamics.recording_context import record, record_masses, record_rolled
+
         if not self.rolls(request):
             return record(self, request)
         return record_masses(self, request) if self.as_masses(request) else record_rolled(self, request, packed=packed)

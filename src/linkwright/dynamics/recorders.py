@@ -19,8 +19,7 @@ from linkwright.dynamics.methods import mass_matrix as composite
 from linkwright.dynamics.methods import newton_euler
 from linkwright.dynamics.methods.by_name import METHODS
 from linkwright.dynamics.methods.ltdl_factor import Factor, factorise
-from linkwright.dynamics.programs import traced
-from linkwright.dynamics.recording_context import Context, RecordingContext
+from linkwright.dynamics.recording_context import Context, RecordingContext, traced
 from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.tangents import state_derivatives
 from linkwright.dynamics.traversals.rolled import rate_parents

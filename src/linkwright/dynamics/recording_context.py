@@ -1,4 +1,4 @@
-"""A request being recorded: its inputs by name, traversals over them, and the forces of joints, elements and gears.
+"""A request being recorded: its inputs, traversals over them, the forces of joints, elements and gears; its program.
 
 A gear exerts f on the coordinate of its follower and −ratio · f on that of its leader, so that it has no power:
 f (q̇_follower − ratio · q̇_leader) = 0. The follower's own equation, Sᵀ F + armature · a = f + laws − Σ ratio · f of the
@@ -10,20 +10,24 @@ loop (`RolledContext`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from linkwright.base.locks import cached_property
+from linkwright.constraints.free_body_dynamics import forward_dynamics, position_correction, velocity_projection
 from linkwright.dynamics.body_quantities import GROUND_POSE, poses, twists
-from linkwright.dynamics.closed.loop_constraints import Pair, joint_pair, loop_link
-from linkwright.dynamics.functions import Request
+from linkwright.dynamics.closed.loop_constraints import OpenLoop, Pair, joint_pair, loop_link
+from linkwright.dynamics.functions import FUNCTIONS, Request
+from linkwright.dynamics.inertia_checks import undetermined
+from linkwright.dynamics.methods.ltdl_factor import ZeroPivot
 from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.traversals.levels import RolledSheet, Sheet, UnrolledSheet
 from linkwright.dynamics.traversals.rolled import Rolled
-from linkwright.dynamics.traversals.traversal import State, Traversal, Unrolled, add_to
+from linkwright.dynamics.traversals.traversal import SingularLink, State, Traversal, Unrolled, add_to
+from linkwright.errors import ModelError
 from linkwright.model.element_steps import (
     BodyFrame,
     Evaluate,
@@ -36,7 +40,8 @@ from linkwright.model.element_steps import (
 from linkwright.model.elements import Initial, JointForce, PointForce, laws_of
 from linkwright.model.quantities import Quantity, quantities
 from linkwright.spatial.algebra import Array, point_velocity, wrench_at
-from linkwright.tape.build import ProgramBuilder, Ref
+from linkwright.tape.build import ProgramBuilder, Ref, spoiled_together, trace, with_every_input
+from linkwright.tape.program import Each, Program
 
 Rate = tuple[int, int]  # a joint, and the index of one of its rates
 
@@ -326,3 +331,73 @@ class RolledContext:
 
     def joint_forces(self) -> Array | None:
         return None
+
+
+def traced(factory: RequestRules, function: Callable[..., Any], shapes: Mapping[str, tuple[int, ...]]) -> Any:
+    """Record a function; a division by what is always zero is reported with the joint that it belongs to."""
+    try:
+        return trace(function, list(shapes.values()))
+    except SingularLink as error:
+        raise factory.singular(error.position) from None
+    except OpenLoop as error:
+        text = f"{error.constraint} cannot be closed: fixed joints hold its frames apart; move a frame, or free a joint"
+        raise ModelError(text, element=error.constraint.name) from None
+    except ZeroPivot as error:
+        at = factory.tree.coordinates.v_at
+        raise factory.singular(int(np.flatnonzero(at <= error.row)[-1])) from None
+
+
+def _refuse_undetermined(factory: RequestRules, request: Request) -> None:
+    """Forces must determine every joint's acceleration; with free parameters, only recording shows whether they do."""
+    spec = FUNCTIONS[request.function]
+    if ("tau" in spec.inputs or spec.closed) and not request.free:
+        masses = factory.rolls(request) and factory.as_masses(request)
+        position = None if masses and factory.carried_by_constraints else undetermined(factory.tree)
+        if position is not None:
+            raise factory.singular(position)
+
+
+def record(factory: RequestRules, request: Request) -> Program:
+    """The program of a request with every link's arithmetic laid out and its constants folded."""
+    _refuse_undetermined(factory, request)
+    row, shapes = FUNCTIONS[request.function], factory.shapes(request)
+    if row.of_tree is not None and not factory.closed:
+        program: Program = row.of_tree(factory, request, shapes)
+        return program
+    names = list(shapes)
+
+    def function(*arrays: Array) -> Any:
+        return row.record(RecordingContext(factory, request, dict(zip(names, arrays, strict=True))))
+
+    block, out_shapes, single = traced(factory, function, shapes)
+    if "frame" not in row.options:
+        block = with_every_input(block)
+    if out_shapes == [(len(factory.rate_units),)]:  # an answer of one number a rate
+        first = sum(int(np.prod(shapes[n])) for n in names[: names.index("q")])
+        block = spoiled_together(block, [range(first + k, first + k + 4) for k in factory.tree.euler_parameters])
+    builder = ProgramBuilder(request.function)
+    inputs = [builder.input(n, s) for n, s in shapes.items()]
+    outputs = [builder.output(n, s) for n, s in zip(row.outputs, out_shapes, strict=True)]
+    builder.add(Each(1, (builder.case(block, inputs, outputs),)))
+    return builder.build(single=single)
+
+
+def record_rolled(factory: RequestRules, request: Request, *, packed: bool) -> Program:
+    """The program of a request as loops over links; `packed` for kernels, that only ask for the answer."""
+    _refuse_undetermined(factory, request)
+    row, builder = FUNCTIONS[request.function], ProgramBuilder(request.function)
+    context = RolledContext(factory, request, builder, packed=packed)
+    context.finish(row.record(context), row.outputs[0])
+    return builder.build(single=True)
+
+
+def record_masses(factory: RequestRules, request: Request) -> Program:
+    """The program of a request as loops over free bodies and over the constraints that hold them, joints included."""
+    _refuse_undetermined(factory, request)
+    inputs = list(factory.shapes(request).items())
+    layout = factory.assembled_masses if request.method == "assembly" else factory.masses
+    if request.function == "position_correction":
+        return position_correction(layout, inputs)
+    if request.function == "velocity_projection":
+        return velocity_projection(layout, inputs)
+    return forward_dynamics(layout, inputs, forces=request.function == "constraint_forces")

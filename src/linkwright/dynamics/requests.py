@@ -15,11 +15,6 @@ from numpy.typing import NDArray
 from linkwright.base.arguments import outside
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
-from linkwright.constraints.constraint_equations import Constraint, Equations, loop_constraints
-from linkwright.constraints.free_body_dynamics import CentralLayout
-from linkwright.constraints.masses import CentralEquations
-from linkwright.constraints.newton import start_state
-from linkwright.constraints.tree_bodies import coordinates
 from linkwright.dynamics.functions import (
     COUPLED_METHOD,
     DEFAULT_METHOD,
@@ -34,7 +29,6 @@ from linkwright.dynamics.functions import (
     Method,
     Request,
 )
-from linkwright.dynamics.inertia_checks import undetermined, without_whole_inertia
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.kernels.llvm.compiler import stored_arrays
 from linkwright.model.description import Description
@@ -46,6 +40,8 @@ from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array
 
 if TYPE_CHECKING:
+    from linkwright.constraints.constraint_equations import Constraint
+    from linkwright.constraints.free_body_dynamics import CentralLayout
     from linkwright.dynamics.closed.redundancy import Redundancy
 
 
@@ -103,7 +99,13 @@ class Structure:
     def drawn(self) -> NDArray[np.float64]:
         """The tree's coordinates where the bodies are drawn, as near as they come; neutral where they are not."""
         d, q = self.description, self.neutral()
-        return q if d.start is None else coordinates(self.tree, start_state(Equations(d)), q)
+        if d.start is None:
+            return q
+        from linkwright.constraints.constraint_equations import Equations  # weight: constraints
+        from linkwright.constraints.newton import start_state
+        from linkwright.constraints.tree_bodies import coordinates
+
+        return coordinates(self.tree, start_state(Equations(d)), q)
 
     # -- what takes part --------------------------------------------------------------------------------
     @property
@@ -132,7 +134,11 @@ class Structure:
     @cached_property
     def loop_constraints(self) -> tuple[Constraint, ...]:
         """What holds the bodies besides the tree's joints, in the order of the multipliers."""
-        return loop_constraints(self.description, self.topology) if self.closed else ()
+        if not self.closed:
+            return ()
+        from linkwright.constraints.constraint_equations import loop_constraints  # weight: constraints
+
+        return loop_constraints(self.description, self.topology)
 
     @cached_property
     def constraint_rows(self) -> list[tuple[Constraint, str]]:
@@ -162,11 +168,16 @@ class Structure:
     @cached_property
     def masses(self) -> CentralLayout:
         """The bodies as free masses and all joints as constraints."""
+        from linkwright.constraints.free_body_dynamics import CentralLayout  # weight: constraints
+        from linkwright.constraints.masses import CentralEquations
+
         return CentralLayout(CentralEquations(self.tree))
 
     @cached_property
     def assembled_masses(self) -> CentralLayout:
         """The same, with constraints that do not touch each other eliminated side by side."""
+        from linkwright.constraints.free_body_dynamics import CentralLayout  # weight: constraints
+
         return CentralLayout(self.masses.equations, in_rounds=True)
 
     # -- inertias ---------------------------------------------------------------------------------------
@@ -178,6 +189,8 @@ class Structure:
     @cached_property
     def determined(self) -> bool:
         """Whether forces determine the acceleration of every joint of the spanning tree."""
+        from linkwright.dynamics.inertia_checks import undetermined  # weight: recursions
+
         return bool(self.regular.all()) or undetermined(self.tree) is None
 
     def singular(self, position: int) -> ModelError:
@@ -346,6 +359,8 @@ class RequestRules(Structure):
         needed = METHODS[request.method].whole_inertias
         if needed == "never" or (needed == "with loops" and not self.closed):
             return
+        from linkwright.dynamics.inertia_checks import without_whole_inertia  # weight: recursions
+
         position = without_whole_inertia(self.tree, self.regular, request.free)
         if position is not None:
             name = self.description.body_names[int(self.topology.body[position])]

@@ -50,13 +50,13 @@ from linkwright.kernels.variant import (
     wrong_out,
     wrong_shape,
 )
-from linkwright.tape.derivative import SparseMatrix
 from linkwright.tape.program import Program
 from linkwright.tape.runner import preparing
 
 if TYPE_CHECKING:
     from linkwright.kernels.cuda.device_kernel import DeviceKernel
     from linkwright.kernels.llvm.compiler import Code
+    from linkwright.tape.derivative import SparseMatrix
 
 _FLOAT64 = np.dtype(np.float64)
 _PLAIN, _WRITEABLE = 0x101, 0x400  # the flags of an array that is C-contiguous and aligned, that can be written
@@ -399,6 +399,8 @@ def matrix(kernel: Kernel, kind: Kind, output: int, wrt: int) -> SparseMatrix:
 
     rows, cols, (m, n, tangent) = stored_arrays(identity, "pattern", pattern)
     entries = Kernel(identity, lambda: recorded().program)
+    from linkwright.tape.derivative import SparseMatrix  # weight: derivatives
+
     return SparseMatrix(entries, rows, cols, (int(m), int(n)), None if tangent == _NONE else int(tangent))
 
 
