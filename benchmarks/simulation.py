@@ -118,8 +118,9 @@ def row_by_linkwright(mech: Any, state: tuple[Floats, Floats], n: int, way: Way)
     """The whole call, with 1,000 states kept as from Exudyn."""
     how = {"rtol": way.rtol} if way.dt is None else {"dt": way.dt}
     begin = time.process_time()
-    saving = lw.Saving(interval=0.01)
-    s = lw.simulate(mech, t_end=10.0, q0=state[0], v0=state[1], method=way.method, saving=saving, **how)
+    # Versions before the settings objects take the interval itself.
+    saving: dict[str, Any] = {"saving": lw.Saving(interval=0.01)} if hasattr(lw, "Saving") else {"interval": 0.01}
+    s = lw.simulate(mech, t_end=10.0, q0=state[0], v0=state[1], method=way.method, **saving, **how)
     took = time.process_time() - begin
     if s.time[-1] < 9.999:
         return None

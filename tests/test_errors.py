@@ -15,6 +15,7 @@ CARRYING = {
     "an assembly": errors.AssemblyError("cannot be assembled", misses={"loop": 0.1}, element="loop"),
     "an input": errors.ExcitationError("too poor", order=1, wanted=2),
     "a model that is unstable": errors.UnstableModelError("unstable", model={"poles": [2.0]}),
+    "memory": errors.MemoryLimitError("too large", needed=5, available=2),
     "a design": errors.DesignError("no controller", modes=(1j,), history=(1.0, 2.0)),
 }
 

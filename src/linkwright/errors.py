@@ -41,7 +41,7 @@ class LinkwrightError(Exception):
 
 def _restored(kind: type[LinkwrightError], args: tuple[Any, ...], data: dict[str, Any]) -> LinkwrightError:
     """An error of another process: its message is put together already."""
-    error = kind.__new__(kind, *args)
+    error: LinkwrightError = Exception.__new__(kind, *args)  # that of MemoryError refuses subclasses
     vars(error).update(data)
     return error
 

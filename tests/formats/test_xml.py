@@ -2,6 +2,7 @@
 
 import pytest
 
+import linkwright as lw
 from linkwright.errors import FormatError
 from linkwright.formats import xml
 from linkwright.formats.urdf import read_urdf
@@ -112,3 +113,12 @@ def test_a_missing_file_is_a_format_error(tmp_path):
 
 def test_comments_and_instructions_are_no_children(file):
     assert len(parse_xml(file("<r><!-- a --><?b c?><d/></r>"))) == 1
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "x-y", "hex", "idna"])
+@pytest.mark.parametrize("ending", [".urdf", ".sdf", ".xml"])
+def test_a_declared_encoding_that_is_not_read_is_named(tmp_path, encoding, ending):
+    path = tmp_path / f"robot{ending}"
+    path.write_text(f'<?xml version="1.0" encoding="{encoding}"?><robot name="r"/>')
+    with pytest.raises(FormatError, match="declares an encoding that is not read.*save it as UTF-8"):
+        lw.load(path)

@@ -260,7 +260,7 @@ def positive_number(name: str, value: Any) -> float:
 def check_names(kind: str, names: Iterable[Any], known: Collection[str]) -> None:
     """Refuse names that are not among the known ones, as a `NameNotFound` of this kind of thing."""
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise NameNotFound(kind, str(name), list(known))
 
 

@@ -26,10 +26,6 @@ from linkwright.cli.screen import (
     print_warning,
 )
 from linkwright.errors import on_one_line
-from linkwright.model.elements import AppliedWrench, JointForce
-from linkwright.model.expression import numeric_values
-from linkwright.model.model_checks import listed
-from linkwright.model.quantities import spoken
 from linkwright.model.requested_analysis import System, idle_settings
 
 if TYPE_CHECKING:
@@ -134,6 +130,11 @@ def summary(mechanism: Mechanism) -> list[str]:
 
 def force_lines(mechanism: Mechanism) -> list[str]:
     """Forces, the initial state, bodies without mass where they matter, and what SYSTEM asks for."""
+    from linkwright.model.elements import AppliedWrench, JointForce  # weight: the description, which --help needs not
+    from linkwright.model.expression import numeric_values
+    from linkwright.model.model_checks import listed
+    from linkwright.model.quantities import spoken
+
     d, lines = mechanism.description, []
     forces = []
     for e in d.elements:

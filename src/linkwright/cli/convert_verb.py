@@ -91,11 +91,12 @@ _WRITERS = {
 
 def _writer(output: Path) -> Callable[[Any], str]:
     """The writer for a file, imported when it is needed: lxml and lark are slow to import."""
-    if output.suffix.lower() not in _WRITERS:
+    ending = next((x for x in _WRITERS if output.name.lower().endswith(x)), None)
+    if ending is None:
         text = "models are written as .mks, .urdf, .xml (MJCF) or .sdf; choose one of these endings"
         if output.name.lower().endswith((".dh.toml", ".xacro")):
             text = f"{output.suffix} files are read, not written; {text}"
         raise LinkwrightError(f"{output}: {text}")
-    language, module = _WRITERS[output.suffix.lower()]
+    language, module = _WRITERS[ending]
     write: Callable[[Any], str] = getattr(import_module(f"linkwright.formats.{module}"), f"write_{language}")
     return write

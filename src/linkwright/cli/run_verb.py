@@ -28,11 +28,11 @@ from linkwright.cli.screen import (
     printed_warnings,
 )
 from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
-from linkwright.model.description import Description
 from linkwright.model.requested_analysis import FIXED_STEP_METHODS, FREEDOMS, SIMULATION_METHODS, AnalysisKind, System
 from linkwright.results.status import Series
 
 if TYPE_CHECKING:
+    from linkwright.model.description import Description
     from linkwright.results.solution import Solution
 
 ModelFile = Annotated[Path, typer.Argument(help="A model file: .mks.", show_default=False)]

@@ -258,6 +258,9 @@ class _Check:
         except expat.ExpatError as error:
             message = expat.ErrorString(error.code)
             raise FormatError(f"is not well-formed XML: {message}", file=file, line=error.lineno) from None
+        except (LookupError, ValueError) as error:  # of Python's codecs, by the name in the declaration
+            text = f"declares an encoding that is not read ({error}); save it as UTF-8"
+            raise FormatError(text, file=file, line=1) from None
 
     def _entity(self, name: str, *_: Any) -> None:
         raise _Refused(f"declares the entity {name!r}; entities are not read: write the text out")

@@ -147,8 +147,10 @@ def _refuse_without_derivative(output: Output) -> None:
     output.refuse_forces(_NO_DERIVATIVES)
     for part in all_parts(output.expression):
         if isinstance(part, Reduced) and REDUCTIONS[part.kind].slopes is None:
-            smooth = ", ".join(f"{name}(...)" for name, reduction in REDUCTIONS.items() if reduction.slopes is not None)
-            text = f"{part.kind}(...) is one of the time points and has no derivative; use one of {smooth}"
+            smooth = [name for name, reduction in REDUCTIONS.items() if reduction.slopes is not None]
+            near = [name for name in smooth if part.kind.endswith(name)] or smooth
+            use = " or ".join(f"{name}(...)" for name in near)
+            text = f"{part.kind}(...) is one of the time points and has no derivative; use {use}"
             raise ModelError(f"the output {output.name!r}: {text}", element=output.name)
 
 

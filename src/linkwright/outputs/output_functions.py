@@ -262,7 +262,11 @@ def names_outside(expression: Expression) -> list[Name]:
 
 
 class State:
-    """The state at a time: `state["pen.x"]`, places, TIME, parameters, and the reductions over time by their names."""
+    """The state at a time: `state["pen.x"]`, places, TIME, parameters, and the reductions over time by their names.
+
+    `max`, `min`, `range` (the largest less the smallest), `mean` and `rms` are over the time points, `integral` is by
+    trapezoids between them, `initial` and `final` are at the first and last time, `argmax` and `argmin` are times.
+    """
 
     def __init__(self, description: Description) -> None:
         self._description = description
@@ -296,3 +300,6 @@ class State:
         if name not in REDUCTIONS:
             raise AttributeError(f"a state has no {name!r}; reductions over time are {', '.join(REDUCTIONS)}")
         return lambda x: Reduced(name, as_expression(x))
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *REDUCTIONS]

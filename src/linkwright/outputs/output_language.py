@@ -13,7 +13,6 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from lark.exceptions import UnexpectedInput
 from numpy.typing import ArrayLike
 
 from linkwright.analysis.analyse import check_kind
@@ -21,9 +20,6 @@ from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
 from linkwright.constraints.kinematic_motion import times_of
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
-from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
-from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Num, Word
-from linkwright.formats.mks.values import CALLS, CONSTANTS, UNITS
 from linkwright.model.description import Description
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, as_expression
 from linkwright.model.quantities import titled
@@ -200,6 +196,11 @@ def expression_of(d: Description, text: str) -> Expression:
     """The expression of a text such as `max(block.x) - min(block.x)`."""
     if len(text) > LONGEST or ";" in text:
         raise ModelError(f"an expression is one line of arithmetic, without ';' and of {LONGEST:,} letters at most")
+    from lark.exceptions import UnexpectedInput
+
+    from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar  # weight: lark
+    from linkwright.formats.mks.syntax import Fault
+
     line = f"{_HEAD}{text};"
     try:
         check_nesting(line, 0, len(line))
@@ -219,6 +220,8 @@ class _Reader:
         self.d = d
 
     def read(self, node: Any) -> Expression:
+        from linkwright.formats.mks.syntax import Applied, Dotted, Num, Word  # weight: lark
+
         if isinstance(node, Num):
             return self._number(node)
         if isinstance(node, Word):
@@ -232,12 +235,16 @@ class _Reader:
     def _number(self, node: Any) -> Expression:
         if node.unit is None:
             return Number(float(node.value))
+        from linkwright.formats.mks.values import UNITS  # weight: lark
+
         unit = node.unit.text.lower()
         if unit not in UNITS:
             raise NameNotFound("unit", node.unit.text, list(UNITS))
         return Number(float(node.value) * UNITS[unit])
 
     def _word(self, node: Any) -> Expression:
+        from linkwright.formats.mks.values import CONSTANTS  # weight: lark
+
         word, d = node.text, self.d
         if not node.quoted and word.lower() == "time":
             return TIME
@@ -255,6 +262,8 @@ class _Reader:
         return Call(node.function.text, tuple(self.read(x) for x in node.arguments))
 
     def _call(self, node: Any) -> Expression:
+        from linkwright.formats.mks.values import CALLS  # weight: lark
+
         word = node.function.text.lower()
         if word in DISTANCES:
             return self._distance(word, node.arguments)
@@ -273,6 +282,8 @@ class _Reader:
         return Call(function, tuple(arguments))
 
     def _distance(self, word: str, arguments: Any) -> Expression:
+        from linkwright.formats.mks.syntax import Word  # weight: lark
+
         if len(arguments) != 2 or not all(isinstance(x, Word) for x in arguments):
             raise ModelError(f"{word} is between two bodies or frames, as in {word}(a, b)")
         return distance(self.d, word, *(x.text for x in arguments))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from linkwright.errors import ModelError
-from linkwright.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from linkwright.mechanism import Mechanism
 
 
 def refuse_immobile(mech: Mechanism) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -273,7 +272,8 @@ class Jumps:
         # Where a joint is about at rest, and both points on one side of it, what jumps does so for the opposite rates.
         q, v, t = np.tile(pair.q, (2, 1)), np.concatenate([pair.v, -pair.v]), np.tile(pair.t, 2)
         changes = [(float(np.ptp(x)), element.name) for element, x in force_values(self.mech, q, v, t)]
-        return f"force {max(changes, key=itemgetter(0))[1]!r}" if changes else "a force"
+        # The first without a value, if there is one: NumPy takes it for the largest.
+        return f"force {changes[int(np.argmax([change for change, _ in changes]))][1]!r}" if changes else "a force"
 
     def _chatters(self, pair: Rows) -> Status | None:
         what, t = self._what(pair), float(pair.t[-1])

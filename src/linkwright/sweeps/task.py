@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,14 +21,15 @@ from linkwright.analysis.analyse import KINDS, analyse
 from linkwright.base.arguments import check_names, path_text
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError, NameNotFound
-from linkwright.formats.mks.mks_reader import ModelText
-from linkwright.formats.mks.mks_writer import write_mks
 from linkwright.formats.model_files import check_file
 from linkwright.mechanism import Mechanism, load
 from linkwright.model.requested_analysis import FREEDOMS, SIMULATION_METHODS
 from linkwright.outputs.output_language import AnalysisSettings, kind_of, named, times_asked
 from linkwright.results.solution import Solution
 from linkwright.simulation.run_settings import Stepping
+
+if TYPE_CHECKING:
+    from linkwright.formats.mks.mks_reader import ModelText
 
 MISSING = "not computed"  # the reason of a case whose chunk is not there
 
@@ -204,6 +205,8 @@ class Task:
     @cached_property
     def reader(self) -> CaseReader:
         """The model's text, which is parsed once."""
+        from linkwright.formats.mks.mks_reader import ModelText  # weight: lark
+
         text = ModelText(self.model, _UNNAMED, self.folder)
         return self.read or CaseReader(text, self.names, self.parameters)
 
@@ -275,6 +278,9 @@ def _check_names(names: Sequence[str], outputs: Sequence[str]) -> None:
 
 def _model(model: Mechanism | str | os.PathLike[str]) -> ModelText:
     """The text of a model."""
+    from linkwright.formats.mks.mks_reader import ModelText  # weight: lark
+    from linkwright.formats.mks.mks_writer import write_mks
+
     if not isinstance(model, Mechanism):
         path = path_text("a model file", model)
         if path.lower().endswith(".mks"):
