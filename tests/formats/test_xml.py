@@ -120,5 +120,5 @@ def test_comments_and_instructions_are_no_children(file):
 def test_a_declared_encoding_that_is_not_read_is_named(tmp_path, encoding, ending):
     path = tmp_path / f"robot{ending}"
     path.write_text(f'<?xml version="1.0" encoding="{encoding}"?><robot name="r"/>')
-    with pytest.raises(FormatError, match="declares an encoding that is not read.*save it as UTF-8"):
+    with pytest.raises(FormatError, match=r"declares an encoding that is not read.*save it as UTF-8"):
         lw.load(path)
