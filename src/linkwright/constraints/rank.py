@@ -165,7 +165,8 @@ class Stages:
     """Finds the stages at a state, given by its J as stored."""
 
     def __init__(self, layout: Layout, stored: Floats) -> None:
-        self.layout, self.e, self.stored = layout, layout.equations, stored
+        self.layout, self.e = layout, layout.equations
+        self.stored = np.append(stored[: layout.jacobian_size], 0.0)  # 0 behind the last: a part that is not there
         self.moving = [tuple({b for b in c.bodies if b != GROUND}) for c in self.e.constraints]
         self.on_body: list[list[int]] = [[] for _ in range(self.e.nb)]
         for k, bodies in enumerate(self.moving):
@@ -224,8 +225,7 @@ class Stages:
 
     def block(self, constraints: tuple[int, ...], group: tuple[int, ...]) -> Floats:
         """The rows of constraints and columns of bodies of J, turns as parts of the bodies' sizes."""
-        places = self.layout.places(constraints, group)
-        return np.append(self.stored[: self.layout.jacobian_size], 0.0)[places] / self.e.arcs[list(group)].reshape(-1)
+        return self.stored[self.layout.places(constraints, group)] / self.e.arcs[list(group)].reshape(-1)
 
     def _left(self) -> list[tuple[int, ...]]:
         """What is not determined, by what hangs together."""

@@ -8,6 +8,7 @@ loops are cut.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import repeat
 from typing import TYPE_CHECKING
@@ -271,7 +272,9 @@ def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> 
     """(..., nb + loops, 6) at states that forward dynamics moves on from; NaN at those that are not finite."""
     a = mech.forward_dynamics(q, v, tau, t=t)
     shape = a.shape[:-1]
-    q, v, a, tau = (np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (q, v, a, tau))
+    q, v, a, tau = (
+        np.broadcast_to(x, (*shape, x.shape[-1])).reshape(math.prod(shape), x.shape[-1]) for x in (q, v, a, tau)
+    )
     time = np.array(np.broadcast_to(t, shape), dtype=np.float64).reshape(-1)
     known = np.asarray(np.isfinite(np.column_stack([q, v, a, tau, time])).all(axis=1))
     some, _ = exerted(mech, *(x[known] for x in (q, v, a, tau, time)))

@@ -257,8 +257,8 @@ def _built(kind: Any, value: Any, depth: int) -> Any:
     record = _expect(value, dict, what)
     parts = {}
     for name, declared in _field_types(kind).items():
-        limits = range(-(2**62), 2**62) if name in _SIGNED else range(2**31)
-        parts[name] = _part(declared, record.get(name), f"the {name} of {what}", limits, depth)
+        limits = range(1 - 2**62, 2**62) if name in _SIGNED else range(2**31)
+        parts[name] = _part(declared, record.get(name), f"{name!r} of {what}", limits, depth)
     return kind(**parts)
 
 
@@ -270,6 +270,12 @@ def _field_types(kind: Any) -> dict[str, Any]:
 
 def _part(kind: Any, value: Any, what: str, limits: range, depth: int) -> Any:
     """A value of this type out of JSON's; `what` names it in messages, and whole numbers are within the limits."""
+    if kind is int:  # most of a file, and the same as below
+        if type(value) is not int or value not in limits:
+            raise Invalid(f"{what} is {value!r}"[:200])
+        return value
+    if kind is bool:
+        return _expect(value, bool, what)
     options = get_args(kind)
     if kind == Statement:
         return _statement(value, depth + 1)
@@ -281,7 +287,8 @@ def _part(kind: Any, value: Any, what: str, limits: range, depth: int) -> Any:
         if len(types) != len(entries):
             raise Invalid(f"{what} has {len(entries)} parts, not {len(types)}")
         pairs = zip(types, entries, strict=True)
-        return tuple(_part(t, entry, f"an entry of {what}", limits, depth) for t, entry in pairs)
+        inner = what if what.startswith("an entry of ") else f"an entry of {what}"
+        return tuple(_part(t, entry, inner, limits, depth) for t, entry in pairs)
     if kind in _WORDS:
         return _built(kind, value, depth)
     if value not in options if options else type(value) is not kind or value not in limits:

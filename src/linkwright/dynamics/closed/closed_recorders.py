@@ -279,6 +279,8 @@ def derivatives(context: RecordingContext) -> tuple[Array, Array, Array]:
             f"forward_dynamics_derivatives of closed mechanisms are laid out up to {MOST} rates; this one has {nv}: "
             "use mech.linearise, or products with mech.program('forward_dynamics', form='unrolled').forward()"
         )
+    if not nv:
+        return np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0))
     a, parts = accelerations(context)
     first, second = _changes(context, a, parts)
     first = np.concatenate([first, -np.eye(nv)], axis=1)

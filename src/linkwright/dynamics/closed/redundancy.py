@@ -72,7 +72,7 @@ def allowed(mech: Mechanism, g: Floats) -> tuple[Floats, Floats]:
     if not g.shape[0]:
         return np.eye(nv), np.eye(nv)
     _, sizes, directions = np.linalg.svd(mech.programs.without_units(g))
-    rank = int(np.sum(sizes > MOTION_RANK * max(sizes[0], 1e-300)))
+    rank = int(np.sum(sizes > MOTION_RANK * max(sizes.max(initial=0.0), 1e-300)))
     free, units = np.asarray(directions[rank:].T), mech.programs.rate_units
     return units[:, None] * free, free.T / units
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 AROUND, POSITIONS, SMALLER = 0.03, 3, 0.1
 #: Constraints with less than this part of the largest share in a dependence are not named.
 SHARE = 1e-3
-#: The largest Jacobian, in entries, whose singular values are computed.
-DENSE = 2_000_000
+#: The largest Jacobian, in entries, whose singular values are computed: it is inverted up to 20 times, for 3 positions.
+DENSE = 400_000
 
 
 def singular(mech: Mechanism, q: ArrayLike, t: float) -> list[tuple[str, str]]:
