@@ -1,5 +1,7 @@
 """M-sequences have their period and their two-valued autocorrelation; multisines and sweeps their band."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -176,3 +178,9 @@ def test_a_sweep_goes_from_the_first_frequency_to_the_last(sweep: str) -> None:
 def test_a_signal_that_cannot_be_says_why(call: object, told: str) -> None:
     with pytest.raises(LinkwrightError, match=told):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("seed", [1.5, "a", None])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    with pytest.raises(lw.errors.LinkwrightError, match="seed is a whole number"):
+        lw.control.m_sequence(7, seed=seed)

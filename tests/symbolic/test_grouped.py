@@ -174,14 +174,15 @@ def test_motors_and_friction_have_columns() -> None:
     assert {"V1", "f2"} <= set(base.alone)
 
 
-def test_friction_of_another_law_is_refused() -> None:
+@pytest.mark.parametrize("law", [lambda q, v: -0.3 * q * v, lambda q, v: -(1.0 + 2.0 * v) * (1.0 + 3.0 * v)])
+def test_friction_of_another_law_is_refused(law) -> None:
     with lw.Builder("one") as b:
         link = b.body("link", 1.0, (0.1, 0.0, 0.0), (0.1, 0.1, 0.1))
-        hinge = b.joint("revolute", b.ground, link, "hinge")
-        b.joint_force(hinge, lambda q, v: -0.3 * q * v)
+        hinge = b.joint("revolute", b.ground, link, "hinge", armature=0.1)
+        b.joint_force(hinge, law)
     with pytest.raises(ModelError, match="joint 'hinge' is neither viscous nor Coulomb"):
         regressor(b.build(), friction=None)
-    assert len(regressor(b.build()).names) == 10
+    assert len(regressor(b.build()).names) == 11
 
 
 def test_the_symbols_of_the_model_s_own_masses_do_not_disturb() -> None:

@@ -270,7 +270,7 @@ CHANGES = {
     "a write to data": (lambda h: h["statements"][0]["target"].update(buffer=5), "writes to the data"),
     "parents by a column that rises": (lambda h: walk(h).update(parent=2), "parent that is not there"),
     "a walk without its carry": (lambda h: walk(h)["step"][0]["inputs"].reverse(), "carry"),
-    "a walk in no order": (lambda h: walk(h).update(order="map"), "the order of a walk is 'map'"),
+    "a walk in no order": (lambda h: walk(h).update(order="map"), "'order' of a walk is 'map'"),
     "a walk with steps missing": (lambda h: walk(h)["step"].clear(), "0 steps"),
     "a far address past the end": (lambda h: walk(h)["step"][0]["outputs"][0].update(base=9), "reaches"),
     "a matrix too small": (lambda h: h["statements"][4].update(rows=4, columns=4), "operand"),

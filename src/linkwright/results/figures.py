@@ -19,7 +19,7 @@ from linkwright.results.status import Series
 try:
     from matplotlib.figure import Figure
 except ImportError as missing:
-    raise LinkwrightError("plots need matplotlib: pip install linkwright[plot]") from missing
+    raise LinkwrightError('plots need matplotlib: pip install "linkwright[plot]"') from missing
 
 
 class ShownFigure(Figure):

@@ -34,7 +34,7 @@ class Cluster(Pool):
         try:
             import distributed  # weight: distributed
         except ImportError:
-            text = "a study on a cluster needs Dask: pip install linkwright[cluster]"
+            text = 'a study on a cluster needs Dask: pip install "linkwright[cluster]"'
             raise LinkwrightError(text) from None
         self._killed: type[BaseException] = distributed.KilledWorker
         self._futures: weakref.WeakSet[Any] = weakref.WeakSet()

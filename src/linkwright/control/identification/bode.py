@@ -164,8 +164,6 @@ def _name(thing: Any, number: int) -> str:
 
 def _new_figure(height: float) -> Figure:
     """An empty figure of a height in inches."""
-    try:
-        from linkwright.results.figures import ShownFigure  # weight: matplotlib
-    except ImportError as error:
-        raise LinkwrightError('plots need matplotlib: pip install "linkwright[control]"') from error
+    from linkwright.results.figures import ShownFigure  # weight: matplotlib
+
     return ShownFigure(figsize=(7.5, height), layout="constrained", facecolor="white")

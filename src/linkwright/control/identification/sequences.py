@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from operator import index
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -79,9 +82,18 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
     length = whole_number("length", length, 1)
     finite_number("amplitude", amplitude)
     count = -(-length // hold)
-    bits = np.resize(_register(order, min(count, period), (int(seed) - 1) % period + 1), count)  # repeats the period
+    bits = np.resize(
+        _register(order, min(count, period), (_whole_seed(seed) - 1) % period + 1), count
+    )  # repeats the period
     levels: Floats = np.asarray((2.0 * float(amplitude)) * bits - float(amplitude), np.float64)
     return levels if hold == 1 else np.repeat(levels, hold)[:length]
+
+
+def _whole_seed(seed: Any) -> int:
+    try:
+        return index(seed)
+    except TypeError:
+        raise LinkwrightError(f"seed is a whole number, not {seed!r}") from None
 
 
 def _register(order: int, count: int, state: int) -> NDArray[np.uint8]:

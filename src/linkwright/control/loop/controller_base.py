@@ -121,7 +121,8 @@ class Controller:
     def __add__(self, other: Any) -> Controller:
         return Sum((*_parts(self), *_parts(other)))
 
-    __radd__ = __add__
+    def __radd__(self, other: Any) -> Controller:
+        return Sum((*_parts(other), *_parts(self)))
 
 
 def _parts(one: Any) -> tuple[Any, ...]:

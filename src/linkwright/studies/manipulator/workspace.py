@@ -24,7 +24,7 @@ from linkwright.control import (
     legs_at,
     rotation_matrix,
 )
-from linkwright.errors import LinkwrightError, ModelError, ShapeError
+from linkwright.errors import ModelError, ShapeError
 from linkwright.studies.manipulator.machine import SIX_LEG
 
 Plane = Literal["xy", "xz", "yz", "tilt"]
@@ -177,10 +177,8 @@ class Map:
 
         It is a PNG, SVG or PDF by the ending of the path.
         """
-        try:
-            from linkwright.results.figures import ShownFigure, save_figure  # weight: matplotlib
-        except ImportError as error:
-            raise LinkwrightError('pictures need matplotlib: pip install "linkwright[plot]"') from error
+        from linkwright.results.figures import ShownFigure, save_figure  # weight: matplotlib
+
         x, y = _grid(self)
         tall = (y[-1] - y[0]) / (x[-1] - x[0])
         figure = ShownFigure(figsize=(15.0, float(np.clip(1.7 + 4.1 * tall, 3.6, 8.0))), layout="constrained")

@@ -315,12 +315,13 @@ def _parted(law: Sum, rate: Symbol) -> tuple[Sum, dict[Applied, Sum], Sum]:
     for term in law:
         moving = [(f, n) for f, n in term.factors if rate.name in symbols(raised(f))]
         coefficient = Sum((Term(term.number, tuple(x for x in term.factors if x not in moving)),))
-        factor, power = moving[0]
-        if any(s.role != "parameter" for s in symbols(coefficient).values()):
+        if len(moving) != 1 or any(s.role != "parameter" for s in symbols(coefficient).values()):
             other = added(other, Sum((term,)))
-        elif len(moving) == 1 and power == 1 and factor == rate:
+            continue
+        factor, power = moving[0]
+        if power == 1 and factor == rate:
             viscous = added(viscous, coefficient)
-        elif len(moving) == 1 and power == 1 and isinstance(factor, Applied) and factor.function == "tanh":
+        elif power == 1 and isinstance(factor, Applied) and factor.function == "tanh":
             dry[factor] = added(dry.get(factor, ZERO), coefficient)
         else:
             other = added(other, Sum((term,)))
