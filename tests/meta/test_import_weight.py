@@ -1,6 +1,6 @@
 """`import linkwright` stays light: heavy libraries come in when they are used."""
 
-from checkout import python
+from checkout import ROOT, python
 
 HEAVY = ("scipy", "xarray", "sympy", "matplotlib", "casadi", "jax", "cupy", "pinocchio", "typer", "rich", "lxml")
 
@@ -28,3 +28,15 @@ def test_recording_and_differentiating_need_no_heavy_library() -> None:
 def test_a_table_of_numbers_needs_no_parser() -> None:
     row = '{"a": 0.3, "alpha": 0.0, "d": 0.1, "theta": 0.0, "mass": 1.0, "inertia": (0.1, 0.1, 0.1)}'
     assert "lark" not in loaded_after(f"import linkwright as lw\nlw.from_dh([{row}]).mass_matrix([0.2])")
+
+
+def test_reading_a_robot_needs_nothing_of_the_network_and_no_constraints() -> None:
+    path = ROOT / "examples" / "models" / "arm.urdf"
+    code = f"import linkwright as lw\nlw.load({str(path)!r})"
+    assert not loaded_after(code) & {"ssl", "http", "socket", "email"}
+    rooms = python("-c", f"{code}\nimport sys\nprint(*sys.modules)").stdout.split()
+    assert not [name for name in rooms if name.startswith(("linkwright.constraints.", "linkwright.dynamics.methods."))]
+
+
+def test_opening_a_study_needs_no_parser() -> None:
+    assert "lark" not in loaded_after("import linkwright as lw\nlw.Study, lw.Stepping, lw.AnalysisSettings")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -136,7 +135,7 @@ def atomic_file(
     """
     check_target(path)
     target = Path(os.path.realpath(path) if links else path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     created = False
     try:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -179,7 +178,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     Where `folder` exists, the new files take their places in it and all others stay. What fails in the block leaves
     nothing behind; an `OSError` becomes a `LinkwrightError` that names `folder` and says what to do.
     """
-    staging = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
+    staging = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}.part")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         staging.mkdir()

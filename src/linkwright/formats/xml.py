@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 from warnings import warn
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from lxml import etree
@@ -366,6 +365,8 @@ def quoted(text: str) -> str:
     """A name as an attribute with its quotes; letters that XML cannot hold are an error."""
     if any(ord(c) < 32 or c in "\ufffe\uffff" or "\ud800" <= c <= "\udfff" for c in text):
         raise ModelError(f"{text!r} has letters that XML cannot hold; rename it", element=text)
+    from xml.sax.saxutils import quoteattr  # weight: urllib.request, which readers do not need
+
     return quoteattr(text)
 
 
