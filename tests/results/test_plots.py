@@ -224,7 +224,7 @@ def test_misuse_says_what_to_give(tmp_path: Path) -> None:
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.delitem(sys.modules, "linkwright.results.figures", raising=False)
-    with pytest.raises(LinkwrightError, match=r"pip install linkwright\[plot\]"):
+    with pytest.raises(LinkwrightError, match=r'pip install "linkwright\[plot\]"'):
         crank_motion(TIME).plot()
 
 
