@@ -8,7 +8,7 @@ from linkages import about_z
 
 import linkwright as lw
 from linkwright.constraints.constraint_equations import Equations
-from linkwright.constraints.model_notes import model_table
+from linkwright.constraints.model_warnings import model_table
 from linkwright.errors import ModelError
 from linkwright.model.elements import Driver, PointOnPlane, Rod
 from linkwright.model.expression import TIME, Number

@@ -7,7 +7,7 @@ import pytest
 from linkages import differences, four_bar, kinematics, matrices
 
 import linkwright as lw
-from linkwright.constraints.model_notes import model_table
+from linkwright.constraints.model_warnings import model_table
 from linkwright.model.expression import TIME
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples/models/slider_crank.mks"

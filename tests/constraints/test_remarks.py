@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from linkwright.constraints.model_notes import remarks
+from linkwright.constraints.model_warnings import remarks
 from linkwright.formats.mks.mks_reader import parse_mks
 from linkwright.mechanism import Mechanism
 

@@ -14,11 +14,11 @@ import robots
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.dh import from_dh
 from linkwright.formats.mks.mks_reader import parse_mks, read_mks
+from linkwright.formats.mks.mks_text import expression_text
 from linkwright.formats.mks.mks_writer import write_mks
 from linkwright.formats.mks.parser import parsed_by_grammar
 from linkwright.formats.mks.syntax import Fault, Word
 from linkwright.formats.mks.values import Scope, Value
-from linkwright.formats.mks.wording import expression_text
 from linkwright.formats.model_files import read
 from linkwright.model.builder import Builder
 from linkwright.model.description import Description

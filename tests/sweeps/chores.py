@@ -16,7 +16,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.sweeps.plan import Plan, make_plan
 from linkwright.sweeps.task import Task
 from linkwright.sweeps.worker_process import COLD
-from linkwright.tape.runner import preparing
+from linkwright.tape.build import preparing
 
 DEADLY, CRASHING, ENDING, WAITING = 13.0, 30.0, 31.0, 20.0
 

@@ -15,7 +15,7 @@ from linkwright.base.arguments import check_names, real_array
 from linkwright.base.arrays import Floats
 from linkwright.constraints.kinematic_motion import times_of
 from linkwright.constraints.kinematics import Kinematics, Motion
-from linkwright.constraints.model_notes import remarks
+from linkwright.constraints.model_warnings import remarks
 from linkwright.constraints.newton import EXACT
 from linkwright.dynamics.closed.initial_state import at_initial_state
 from linkwright.dynamics.equilibrium import NoEquilibrium

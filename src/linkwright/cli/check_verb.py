@@ -79,7 +79,7 @@ def check(
 def _remarks(mechanism: Mechanism) -> list[str]:
     """What SYSTEM sets in vain, and what of the model is hardly meant."""
     from linkwright.constraints.kinematic_motion import times_of  # weight: constraints
-    from linkwright.constraints.model_notes import remarks  # weight: constraints
+    from linkwright.constraints.model_warnings import remarks  # weight: constraints
 
     d = mechanism.description
     if d.system is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +24,7 @@ from linkwright.cli.screen import (
     printed_warnings,
 )
 from linkwright.errors import LinkwrightError
-from linkwright.formats.model_files import format_of, read
+from linkwright.formats.model_files import format_of, read, writer
 
 Friction = Annotated[
     str | None,
@@ -57,7 +55,7 @@ def convert(
 
     What that language cannot hold is reported: in warnings, or, where it would be another mechanism, as an error.
     """
-    write = _writer(output)
+    write = writer(output)
     if output.exists() and model.exists() and output.resolve() == model.resolve():
         raise LinkwrightError(f"{output}: is the model itself; give another file to write")
     check_place(output)
@@ -76,27 +74,3 @@ def convert(
         print_warning(f"meshes are looked for beside the model: copy {', '.join(meshes[:8])} to {output.parent}")
     size = f"{counted(description.nb, 'body', 'bodies')}, {counted(description.nj, 'joint')}"
     console().print(f"{output}: {description.name}, {size}", soft_wrap=True)
-
-
-#: The languages that models are written in, by the endings of files: the module, in which `write_LANGUAGE` is.
-_WRITERS = {
-    ".mks": ("mks", "mks.mks_writer"),
-    ".urdf": ("urdf", "urdf_writer"),
-    ".xml": ("mjcf", "mjcf.mjcf_writer"),
-    ".mjcf": ("mjcf", "mjcf.mjcf_writer"),
-    ".sdf": ("sdf", "sdf.sdf_writer"),
-    ".world": ("sdf", "sdf.sdf_writer"),
-}
-
-
-def _writer(output: Path) -> Callable[[Any], str]:
-    """The writer for a file, imported when it is needed: lxml and lark are slow to import."""
-    ending = next((x for x in _WRITERS if output.name.lower().endswith(x)), None)
-    if ending is None:
-        text = "models are written as .mks, .urdf, .xml (MJCF) or .sdf; choose one of these endings"
-        if output.name.lower().endswith((".dh.toml", ".xacro")):
-            text = f"{output.suffix} files are read, not written; {text}"
-        raise LinkwrightError(f"{output}: {text}")
-    language, module = _WRITERS[ending]
-    write: Callable[[Any], str] = getattr(import_module(f"linkwright.formats.{module}"), f"write_{language}")
-    return write

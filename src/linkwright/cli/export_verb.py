@@ -62,7 +62,7 @@ def export(
     from linkwright.dynamics.functions import FUNCTIONS  # weight: dynamics
     from linkwright.exports.export import check_language, single_text  # weight: exports
     from linkwright.exports.export import export as write  # weight: exports
-    from linkwright.exports.subject import STEP, subject  # weight: exports
+    from linkwright.exports.exported_function import STEP, subject  # weight: exports
 
     check_language(to, precision, arduino, output)
     if function not in FUNCTIONS and function != STEP:

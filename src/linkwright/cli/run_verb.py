@@ -147,7 +147,7 @@ def perform(
 
 def table(description: Description) -> Table:
     """The model table: every element with its number of equations, and the count of freedom."""
-    from linkwright.constraints.model_notes import model_table  # weight: constraints
+    from linkwright.constraints.model_warnings import model_table  # weight: constraints
 
     model = model_table(description)
     rows: list[tuple[Any, ...]] = [(row.element, row.kind, row.equations) for row in _shortened(model.rows)]
@@ -163,7 +163,7 @@ def table(description: Description) -> Table:
 
 def _shortened(rows: tuple[Any, ...], most: int = 40) -> list[Any]:
     """The rows, or of a long list the first and the last."""
-    from linkwright.constraints.model_notes import Row  # weight: constraints
+    from linkwright.constraints.model_warnings import Row  # weight: constraints
 
     if len(rows) <= most:
         return list(rows)

@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 
 from linkwright.dynamics.methods.ltdl_factor import Factor, factorise
-from linkwright.dynamics.methods.newton_euler import ground_acceleration
 from linkwright.dynamics.traversals.traversal import Unrolled
 from linkwright.spatial.algebra import (
     Array,
     cross,
     dot,
     force_cross,
+    ground_acceleration,
     inertia_times,
     motion_cross,
     unpack,

@@ -147,7 +147,7 @@ class Elements:
     def link_wrenches(self) -> dict[int, Array]:
         """The wrenches of point forces and applied wrenches on each link, at its frame in its axes."""
         total: dict[int, Array] = {}
-        for action in actions(self.description.elements):
+        for action in actions(self.description.elements) if self.description.elements else ():
             for laws, names in zip(action.laws, action.frames, strict=True):
                 positions, frames = zip(*map(self._frame, names), strict=True)
                 wrenches = action.step(self._evaluate(laws), *frames)
@@ -352,7 +352,8 @@ def _refuse_undetermined(factory: RequestRules, request: Request) -> None:
     spec = FUNCTIONS[request.function]
     if ("tau" in spec.inputs or spec.closed) and not request.free:
         masses = factory.rolls(request) and factory.as_masses(request)
-        position = None if masses and factory.carried_by_constraints else undetermined(factory.tree)
+        known = factory.regular.all() or (masses and factory.carried_by_constraints)
+        position = None if known else undetermined(factory.tree)
         if position is not None:
             raise factory.singular(position)
 

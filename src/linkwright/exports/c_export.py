@@ -16,8 +16,8 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.exports.export_folder import Vectors, operations, readme
-from linkwright.exports.subject import Subject, plain
-from linkwright.kernels.c.package import Argument, PackageText, package_text
+from linkwright.exports.exported_function import Subject, plain
+from linkwright.kernels.c.source_and_header import Argument, PackageText, package_text
 from linkwright.kernels.c.spelling import literal, numbers
 
 _SKETCH = """// Runs {name} on its test vector: prints the worst error and the time of a call.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from linkwright.exports.c_export import arrays_text, compared, plain_line
 from linkwright.exports.export_folder import Vectors, operations, readme
-from linkwright.exports.subject import Subject
-from linkwright.kernels.c.package import PackageText, package_text
+from linkwright.exports.exported_function import Subject
 from linkwright.kernels.c.program_text import cuda_text, cuda_work_size
+from linkwright.kernels.c.source_and_header import PackageText, package_text
 from linkwright.kernels.c.spelling import extents
 
 _HOST = """#ifndef __CUDACC_RTC__

@@ -15,8 +15,8 @@ from linkwright.errors import LinkwrightError
 from linkwright.exports.c_export import c_files
 from linkwright.exports.cuda_export import cuda_files
 from linkwright.exports.export_folder import LEAST_IN_PYTHON, Vectors, check_folder, vectors, write_folder
+from linkwright.exports.exported_function import Subject, subject
 from linkwright.exports.python_export import module_text, python_files, straight
-from linkwright.exports.subject import Subject, subject
 from linkwright.mechanism import mechanism_of
 
 if TYPE_CHECKING:

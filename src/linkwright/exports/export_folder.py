@@ -14,7 +14,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.files import atomic_folder, check_target
 from linkwright.errors import LinkwrightError
-from linkwright.exports.subject import Subject, plain
+from linkwright.exports.exported_function import Subject, plain
 from linkwright.tape.block import Block
 from linkwright.tape.runner import straightened
 

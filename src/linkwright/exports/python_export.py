@@ -19,11 +19,11 @@ from linkwright.dynamics.functions import FUNCTIONS, FunctionName
 from linkwright.errors import LinkwrightError
 from linkwright.exports import python_templates as M
 from linkwright.exports.export_folder import LEAST_IN_PYTHON, Vectors, operations, readme
-from linkwright.exports.subject import Subject, plain
+from linkwright.exports.exported_function import Subject, plain
 from linkwright.kernels.c.spelling import distinct
 from linkwright.symbolic.printing.code_printers import listed, returned
 from linkwright.tape import operations as O
-from linkwright.tape.block import Block
+from linkwright.tape.block import Block, operands_of
 from linkwright.tape.build import record
 from linkwright.tape.operations import CASADI_NAMES, SYMPY_NAMES, Table, spellings
 from linkwright.tape.program import Buffer, Program
@@ -262,7 +262,7 @@ def _straight_function(
     for k, row in enumerate(block.rows()):
         texts.append(f"v{block.first_operation + k}")
         if k in needed:
-            text = words[row[0]].format(*(texts[x] for x in O.operands_of(row)), tables=tables, table=row[2])
+            text = words[row[0]].format(*(texts[x] for x in operands_of(row)), tables=tables, table=row[2])
             lines.append(f"    {texts[-1]} = {keep.format(text)}")
     outputs = [texts[k] for k in block.outputs.tolist()]
     return [*lines, *returned(outputs, (len(outputs),)), "", ""]

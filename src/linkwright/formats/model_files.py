@@ -1,5 +1,5 @@
-"""Model files to descriptions: the reader by the file's ending or outermost element, and what all readers share:
-bounded reading, options, numbers.
+"""Model files to descriptions and back: the reader by the file's ending or outermost element, the writer by the ending,
+and what all readers share: bounded reading, options, numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import numpy as np
 
 from linkwright.base.files import open_regular
-from linkwright.errors import FormatError, ModelError, NameNotFound
+from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound
 from linkwright.model.description import Description
 
 MAX_BYTES = 64 * 2**20
@@ -140,3 +140,27 @@ def _reader(name: str) -> Callable[..., Description]:
     module = import_module(f"linkwright.formats.{_MODULES.get(name, name)}")
     reader: Callable[..., Description] = getattr(module, f"read_{name}")
     return reader
+
+
+#: The languages that models are written in, by the endings of files: the module, in which `write_LANGUAGE` is.
+_WRITERS = {
+    ".mks": ("mks", "mks.mks_writer"),
+    ".urdf": ("urdf", "urdf_writer"),
+    ".xml": ("mjcf", "mjcf.mjcf_writer"),
+    ".mjcf": ("mjcf", "mjcf.mjcf_writer"),
+    ".sdf": ("sdf", "sdf.sdf_writer"),
+    ".world": ("sdf", "sdf.sdf_writer"),
+}
+
+
+def writer(output: Path) -> Callable[[Description], str]:
+    """The writer for a file, imported when it is needed: lxml and lark are slow to import."""
+    ending = next((x for x in _WRITERS if output.name.lower().endswith(x)), None)
+    if ending is None:
+        text = "models are written as .mks, .urdf, .xml (MJCF) or .sdf; choose one of these endings"
+        if output.name.lower().endswith((".dh.toml", ".xacro")):
+            text = f"{output.suffix} files are read, not written; {text}"
+        raise LinkwrightError(f"{output}: {text}")
+    language, module = _WRITERS[ending]
+    write: Callable[[Description], str] = getattr(import_module(f"linkwright.formats.{module}"), f"write_{language}")
+    return write

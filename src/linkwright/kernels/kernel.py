@@ -50,8 +50,8 @@ from linkwright.kernels.variant import (
     wrong_out,
     wrong_shape,
 )
+from linkwright.tape.build import preparing
 from linkwright.tape.program import Program
-from linkwright.tape.runner import preparing
 
 if TYPE_CHECKING:
     from linkwright.kernels.cuda.device_kernel import DeviceKernel

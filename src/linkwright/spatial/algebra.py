@@ -396,3 +396,8 @@ def semidefinite_factor(a: Array) -> Array:
                 entry = entry - g[i][k] * g[j][k]
             g[i][j] = entry * scale
     return np.array(g)
+
+
+def ground_acceleration(gravity: Array) -> Array:
+    """The acceleration of ground, whose acceleration against gravity stands for the weights of all links."""
+    return np.concatenate([-gravity, np.zeros(3)])

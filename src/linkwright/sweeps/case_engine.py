@@ -38,7 +38,7 @@ from linkwright.simulation.integrators import STIFF
 from linkwright.sweeps.case_dynamics import Dynamic, add_forces, settings_of
 from linkwright.sweeps.study_model import Readable, StudyModel
 from linkwright.sweeps.task import Batch, Task, joined, reason_of, sentence
-from linkwright.tape.runner import preparing
+from linkwright.tape.build import preparing
 
 
 class Kinematic:

@@ -25,7 +25,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
 from linkwright.errors import LinkwrightError
-from linkwright.tape.runner import listen
+from linkwright.tape.build import listen
 
 _LENGTH = struct.Struct("=Q")
 

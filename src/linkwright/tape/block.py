@@ -204,6 +204,11 @@ def table(x: Any, spline: Table) -> Any:
 Ints = NDArray[np.int32]
 
 
+def operands_of(row: O.Row) -> tuple[int, ...]:
+    """The values that an operation of a block reads."""
+    return row[1 : 1 + O.ARITIES[row[0]]]
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Values are numbered: first the constants, then the inputs, then one per operation. `args[k]` holds the value
@@ -238,7 +243,7 @@ class Block:
         base = self.first_operation
         level = [0] * (base + len(self))
         for k, row in enumerate(self.rows(), base):
-            level[k] = 1 + max(level[x] for x in O.operands_of(row))
+            level[k] = 1 + max(level[x] for x in operands_of(row))
         return max((level[x] for x in self.outputs.tolist()), default=0)
 
     def needed(self) -> list[int]:
@@ -249,7 +254,7 @@ class Block:
         for k in range(len(rows) - 1, -1, -1):
             if first + k in values:
                 places.append(k)
-                values.update(O.operands_of(rows[k]))
+                values.update(operands_of(rows[k]))
         return places[::-1]
 
     def crossing(

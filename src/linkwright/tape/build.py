@@ -1,23 +1,56 @@
-"""Making programs: record a function, or put recorded blocks together over buffers."""
+"""Making programs: record a function, or put recorded blocks together over buffers.
+
+A listener is called with True when preparation begins and with False when it ends, once for nested parts.
+"""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linkwright.base.arguments import check_memory, free_name, whole_number
+from linkwright.base.locks import Lock
 from linkwright.errors import RecordingError
 from linkwright.tape import operations as O
-from linkwright.tape.block import Block, Recorder, finish, undisturbed
+from linkwright.tape.block import Block, Recorder, finish, operands_of, undisturbed
 from linkwright.tape.program import Buffer, Program, Role
-from linkwright.tape.runner import preparing
 from linkwright.tape.scalar import Scalar
 from linkwright.tape.statements import Case, Each, Mapping, Operand, Statement, parts
+
+_lock = Lock(reentrant=False)
+_depth = 0
+_listener: Callable[[bool], None] | None = None
+
+
+def listen(listener: Callable[[bool], None] | None) -> None:
+    """Have a function called at the beginning and the end of preparation; None for no function."""
+    global _listener
+    _listener = listener
+
+
+@contextmanager
+def preparing() -> Iterator[None]:
+    """Code that runs once for a program, however often the program is then used."""
+    _count(1)
+    try:
+        yield
+    finally:
+        _count(-1)
+
+
+def _count(step: int) -> None:
+    global _depth
+    with _lock:
+        _depth += step
+        edge = _depth == (1 if step > 0 else 0)
+        if edge and _listener is not None:
+            _listener(step > 0)
 
 
 class Wiring:
@@ -108,7 +141,7 @@ def spoiled_together(block: Block, groups: Sequence[Sequence[int]]) -> Block:
         depends = np.zeros(base + len(block), bool)
         depends[[first + k for k in group]] = True
         for k, row in enumerate(block.rows(), base):
-            depends[k] = depends[list(O.operands_of(row))].any()
+            depends[k] = depends[list(operands_of(row))].any()
         one = next((x for x in block.outputs.tolist() if depends[x]), None)
         lacking = np.flatnonzero(~depends[block.outputs]).tolist()
         if one is None or not lacking:
@@ -127,7 +160,7 @@ def with_every_input(block: Block) -> Block:
     """
     first, base = block.first_input, block.first_operation
     outputs = block.outputs.tolist()
-    used = set(outputs).union(*map(O.operands_of, block.rows()))
+    used = set(outputs).union(*map(operands_of, block.rows()))
     unused = [x for x in range(first, base) if x not in used]
     computed = sorted({x for x in outputs if x >= base})
     if not unused or not computed:

@@ -23,7 +23,7 @@ import numpy as np
 
 from linkwright.base.arrays import Longs
 from linkwright.tape import operations as O
-from linkwright.tape.block import Block, Recorder, depends
+from linkwright.tape.block import Block, Recorder, depends, operands_of
 from linkwright.tape.build import ProgramBuilder, Wiring
 from linkwright.tape.dataflow import first_start
 from linkwright.tape.operations import choice, differentiable
@@ -57,7 +57,7 @@ def push_forward(block: Block, nodes: Sequence[Scalar], tangents: Sequence[Direc
 def _tangents(
     row: tuple[int, int, int, int], y: Scalar, nodes: Sequence[Scalar], directions: Sequence[Directions]
 ) -> Directions:
-    op, operands = row[0], O.operands_of(row)
+    op, operands = row[0], operands_of(row)
     if op in (O.ADD, O.SUB) and not directions[operands[1]]:
         return directions[operands[0]]
     x = tuple(nodes[k] for k in operands)
@@ -116,7 +116,7 @@ def _contribute(
     bars: list[dict[int, _Guarded]],
 ) -> None:
     """Add one operation's adjoints, times its slopes, to those of its operands."""
-    op, operands = row[0], O.operands_of(row)
+    op, operands = row[0], operands_of(row)
     x = tuple(nodes[k] for k in operands)
     chosen = choice(op, x)
     if chosen is not None:

@@ -229,11 +229,6 @@ Row = tuple[int, int, int, int]  # an operation of a block: its number, and thos
 ARITIES = tuple(operation.arity for operation in OPERATIONS)
 
 
-def operands_of(row: Row) -> tuple[int, ...]:
-    """The values that an operation of a block reads."""
-    return row[1 : 1 + ARITIES[row[0]]]
-
-
 def choice(op: int, x: tuple[Any, ...]) -> tuple[Any, int, int] | None:
     """For where, min and max: (condition, operand taken where it holds, operand taken elsewhere); else None."""
     if op == WHERE:

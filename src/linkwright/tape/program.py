@@ -30,6 +30,7 @@ from linkwright.tape.statements import (
     ITEM,
     Case,
     Copy,
+    Counter,
     Each,
     Loop,
     Method,
@@ -168,8 +169,6 @@ class Program:
             >>> lw.record(lambda x: x * x + 1.0, ()).count()
             {'add': 1, 'mul': 1}
         """
-        from linkwright.tape.runner import Counter  # weight: interpretation of programs
-
         return Counter(self).of(self.statements)
 
     def cases_met(self, statement: Each) -> list[int]:

@@ -1,18 +1,14 @@
 """Programs run statement by statement over numbers of any kind, or recorded again as one straight block.
 
-A listener is called with True when preparation begins and with False when it ends, once for nested parts.
-
 Slow and plain; what kinds of numbers have in common. Scans and walks come out unrolled. Loops and linear systems are
 each kind's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from linkwright.base.locks import Lock
 from linkwright.tape.block import Block, Recorder, finish, undisturbed
 from linkwright.tape.program import Buffer, Program
 from linkwright.tape.scalar import Scalar
@@ -20,44 +16,13 @@ from linkwright.tape.statements import (
     Case,
     Copy,
     Each,
-    Loop,
     Operand,
     PartialVisitor,
-    Solve,
     Statement,
     Walk,
     Zero,
     parts,
 )
-
-_lock = Lock(reentrant=False)
-_depth = 0
-_listener: Callable[[bool], None] | None = None
-
-
-def listen(listener: Callable[[bool], None] | None) -> None:
-    """Have a function called at the beginning and the end of preparation; None for no function."""
-    global _listener
-    _listener = listener
-
-
-@contextmanager
-def preparing() -> Iterator[None]:
-    """Code that runs once for a program, however often the program is then used."""
-    _count(1)
-    try:
-        yield
-    finally:
-        _count(-1)
-
-
-def _count(step: int) -> None:
-    global _depth
-    with _lock:
-        _depth += step
-        edge = _depth == (1 if step > 0 else 0)
-        if edge and _listener is not None:
-            _listener(step > 0)
 
 
 class Runner(PartialVisitor[None]):
@@ -139,65 +104,6 @@ class Runner(PartialVisitor[None]):
 
     def copy(self, copy: Copy) -> None:
         self.write(copy.target, self.read(copy.source))
-
-
-class Counter(PartialVisitor[dict[str, int]]):
-    """Operations of statements, by name."""
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-
-    def of(self, statements: Sequence[Statement], times: int = 1) -> dict[str, int]:
-        return _total((statement.accept(self), times) for statement in statements)
-
-    def each(self, each: Each) -> dict[str, int]:
-        return self.cases(each.cases, self.program.cases_met(each))
-
-    def walk(self, walk: Walk) -> dict[str, int]:
-        return self.cases(walk.cases, self.program.walked(walk))
-
-    def cases(self, cases: Sequence[Case], times: Sequence[int]) -> dict[str, int]:
-        counts = [_total([(self.program.blocks[c.block].count(), 1), ({"add": _added(c)}, 1)]) for c in cases]
-        return _total(zip(counts, times, strict=True))
-
-    def loop(self, loop: Loop) -> dict[str, int]:
-        return self.of(loop.body, loop.count)
-
-    def other(self, statement: Statement) -> dict[str, int]:
-        return {}
-
-    def solve(self, solve: Solve) -> dict[str, int]:
-        m, n, k = solve.rows, solve.columns, solve.right
-        if solve.method == "ltl":
-            assert solve.parent is not None
-            parent = self.program.columns[solve.parent].tolist()
-            depth = [0] * n
-            for i in range(n):
-                depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
-            pairs, triples = sum(depth), sum(d * (d + 1) // 2 for d in depth)
-            return {"mul": triples + k * (2 * pairs + n), "sub": triples + 2 * k * pairs, "div": pairs + n}
-        if solve.method == "cholesky":
-            triples = n * (n * n - 1) // 6
-            return {"mul": triples + k * n * (n + 1), "sub": triples + k * n * (n - 1), "div": n, "sqrt": n}
-        if solve.method == "lu":
-            triples = n * (n - 1) * (2 * n - 1) // 6
-            return {"mul": triples + k * n * n, "sub": triples + k * n * (n - 1), "div": n * (n - 1) // 2 + n}
-        products = m * m * n
-        return {"mul": 2 * products + 2 * k * m * n, "add": 2 * products + 2 * k * m * n, "div": 2 * m, "sqrt": m}
-
-
-def _added(case: Case) -> int:
-    return sum(o.size for o in case.outputs if o.add)
-
-
-def _total(parts: Iterable[tuple[dict[str, int], int]]) -> dict[str, int]:
-    """The sum of counts, each so many times; what is 0 is left out."""
-    total: dict[str, int] = {}
-    for counts, times in parts:
-        for name, number in counts.items():
-            if number * times:
-                total[name] = total.get(name, 0) + number * times
-    return total
 
 
 #: A program of several statements with more operations than this stays as it is.

@@ -2,15 +2,18 @@
 
 Plain data. Who treats the kinds of statements differently is a `StatementVisitor`; who only asks what is touched uses
 `reads()`, `writes()`, `cases`, `unrolls` (whether it is a formula of what it reads) and `nested`, and knows no kind at
-all. A new kind is a class here and a method of each
-visitor, and mypy names the visitors that lack it.
+all. A new kind is a class here and a method of each visitor, and mypy names the visitors that lack it. `Counter`, which
+counts operations, is such a visitor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from linkwright.tape.program import Program
 
 Order = Literal["outward", "inward", "map"]
 WalkOrder = Literal["outward", "inward"]
@@ -319,6 +322,65 @@ class PartialVisitor(Generic[R]):
 
     def copy(self, copy: Copy) -> R:
         return self.other(copy)
+
+
+class Counter(PartialVisitor[dict[str, int]]):
+    """Operations of statements, by name."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def of(self, statements: Sequence[Statement], times: int = 1) -> dict[str, int]:
+        return _total((statement.accept(self), times) for statement in statements)
+
+    def each(self, each: Each) -> dict[str, int]:
+        return self.cases(each.cases, self.program.cases_met(each))
+
+    def walk(self, walk: Walk) -> dict[str, int]:
+        return self.cases(walk.cases, self.program.walked(walk))
+
+    def cases(self, cases: Sequence[Case], times: Sequence[int]) -> dict[str, int]:
+        counts = [_total([(self.program.blocks[c.block].count(), 1), ({"add": _added(c)}, 1)]) for c in cases]
+        return _total(zip(counts, times, strict=True))
+
+    def loop(self, loop: Loop) -> dict[str, int]:
+        return self.of(loop.body, loop.count)
+
+    def other(self, statement: Statement) -> dict[str, int]:
+        return {}
+
+    def solve(self, solve: Solve) -> dict[str, int]:
+        m, n, k = solve.rows, solve.columns, solve.right
+        if solve.method == "ltl":
+            assert solve.parent is not None
+            parent = self.program.columns[solve.parent].tolist()
+            depth = [0] * n
+            for i in range(n):
+                depth[i] = depth[parent[i]] + 1 if parent[i] >= 0 else 0
+            pairs, triples = sum(depth), sum(d * (d + 1) // 2 for d in depth)
+            return {"mul": triples + k * (2 * pairs + n), "sub": triples + 2 * k * pairs, "div": pairs + n}
+        if solve.method == "cholesky":
+            triples = n * (n * n - 1) // 6
+            return {"mul": triples + k * n * (n + 1), "sub": triples + k * n * (n - 1), "div": n, "sqrt": n}
+        if solve.method == "lu":
+            triples = n * (n - 1) * (2 * n - 1) // 6
+            return {"mul": triples + k * n * n, "sub": triples + k * n * (n - 1), "div": n * (n - 1) // 2 + n}
+        products = m * m * n
+        return {"mul": 2 * products + 2 * k * m * n, "add": 2 * products + 2 * k * m * n, "div": 2 * m, "sqrt": m}
+
+
+def _added(case: Case) -> int:
+    return sum(o.size for o in case.outputs if o.add)
+
+
+def _total(parts: Iterable[tuple[dict[str, int], int]]) -> dict[str, int]:
+    """The sum of counts, each so many times; what is 0 is left out."""
+    total: dict[str, int] = {}
+    for counts, times in parts:
+        for name, number in counts.items():
+            if number * times:
+                total[name] = total.get(name, 0) + number * times
+    return total
 
 
 class _Sized(Protocol):

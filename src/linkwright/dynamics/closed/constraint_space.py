@@ -30,7 +30,16 @@ from linkwright.dynamics.methods.ltdl_factor import Factor, factorise
 from linkwright.dynamics.methods.mass_matrix import driving, of_configurations
 from linkwright.dynamics.traversals.traversal import Unrolled, add_to
 from linkwright.model.tree import record_slices
-from linkwright.spatial.algebra import RANK_TOLERANCE, Array, LeastSquares, Limit, is_zero, ldl_solve, swept
+from linkwright.spatial.algebra import (
+    RANK_TOLERANCE,
+    Array,
+    LeastSquares,
+    Limit,
+    ground_acceleration,
+    is_zero,
+    ldl_solve,
+    swept,
+)
 from linkwright.tape.block import maximum, minimum
 
 Pair = tuple[int, int]
@@ -158,7 +167,7 @@ def articulated(
     traversal: Unrolled, gravity: Array, constraints_at: ConstraintsAt, blocks: Blocks, *, wrenches: bool = False
 ) -> Closed:
     """By articulated bodies; `constraints` are asked for when the links' terms and twists are known."""
-    ground = newton_euler.ground_acceleration(gravity)
+    ground = ground_acceleration(gravity)
     articulated_body.eliminate(traversal, articulated_body.articulate, wrenches=wrenches)
 
     def joint(i: int) -> Joint:
@@ -179,7 +188,7 @@ def by_virtual_work(
     traversal: Unrolled, gravity: Array, constraints_at: ConstraintsAt, blocks: Blocks, *, wrenches: bool = False
 ) -> Closed:
     """By the joints' constraint forces."""
-    ground = newton_euler.ground_acceleration(gravity)
+    ground = ground_acceleration(gravity)
     articulated_body.eliminate(traversal, virtual_work.eliminate, wrenches=wrenches)
 
     def joint(i: int) -> Joint:

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.dynamics.methods.newton_euler import ground_acceleration
 from linkwright.dynamics.traversals.traversal import InwardStep, Link, OutwardStep, State, Traversal
 from linkwright.spatial.algebra import (
     Array,
     force_cross,
+    ground_acceleration,
     ldl,
     ldl_solve,
 )

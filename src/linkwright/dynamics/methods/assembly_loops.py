@@ -32,10 +32,9 @@ from linkwright.dynamics.closed.constraint_space import Closed, ConstraintsAt, S
 from linkwright.dynamics.closed.loop_constraints import ConstraintAtState, Handle, Junction, as_ends, rooted
 from linkwright.dynamics.closed.redundancy import Blocks
 from linkwright.dynamics.methods.articulated_body import eliminate, passed_on
-from linkwright.dynamics.methods.newton_euler import ground_acceleration
 from linkwright.dynamics.methods.virtual_work import held, with_armature
 from linkwright.dynamics.traversals.traversal import Link, State, Unrolled
-from linkwright.spatial.algebra import Array, inverse, symmetric_product, unpack_symmetric
+from linkwright.spatial.algebra import Array, ground_acceleration, inverse, symmetric_product, unpack_symmetric
 from linkwright.spatial.rotation import ArticulatedInertia
 from linkwright.tape.block import maximum
 

@@ -32,7 +32,6 @@ from typing import Any
 import numpy as np
 
 from linkwright.dynamics.methods.assembly_joint import Cut, Fields, Released, centripetal_twist
-from linkwright.dynamics.methods.newton_euler import ground_acceleration
 from linkwright.dynamics.traversals.levels import Operation, Sheet
 from linkwright.dynamics.traversals.traversal import Link, State
 from linkwright.model.tree_contraction import Contraction
@@ -40,6 +39,7 @@ from linkwright.spatial.algebra import (
     Array,
     centripetal,
     cross,
+    ground_acceleration,
     pack_symmetric,
     symmetric_product,
     symmetric_times,

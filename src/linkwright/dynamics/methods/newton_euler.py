@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.dynamics.traversals.traversal import Link, State, Traversal
-from linkwright.spatial.algebra import Array, force_cross
+from linkwright.spatial.algebra import Array, force_cross, ground_acceleration
 
 
 def inverse_dynamics(traversal: Traversal, gravity: Array, *, wrenches: bool = False) -> Any:
@@ -26,11 +26,6 @@ def joint_forces(traversal: Traversal, gravity: Array, *, wrenches: bool = False
     """`inverse_dynamics`, with each link's joint force left in its numbers."""
     traversal.outward(motions, {"w": np.zeros(6), "b": ground_acceleration(gravity)})
     traversal.inward(forces_with_wrenches if wrenches else forces, {"f": (6,)})
-
-
-def ground_acceleration(gravity: Array) -> Array:
-    """b of ground, whose acceleration against gravity stands for the weights of all links."""
-    return np.concatenate([-gravity, np.zeros(3)])
 
 
 def motions(link: Link, state: State, up: State) -> dict[str, Array]:

@@ -15,8 +15,8 @@ from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.mks.bodies_and_frames import turn_as_drawn
 from linkwright.formats.mks.joints_and_drivers import LIMITS
 from linkwright.formats.mks.mks_reader import is_safe_path
+from linkwright.formats.mks.mks_text import expression_text, force_text, name_text, number_text, quantity_text
 from linkwright.formats.mks.syntax import JOINT_WORDS
-from linkwright.formats.mks.wording import expression_text, force_text, name_text, number_text, quantity_text
 from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
 from linkwright.model.elements import Driver, PointConstraint, PointOnLine, Rod
 from linkwright.model.model_checks import impossible_inertias, listed

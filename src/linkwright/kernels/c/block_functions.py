@@ -15,7 +15,7 @@ from linkwright.base.locks import cached_property
 from linkwright.errors import KernelError
 from linkwright.kernels.c.spelling import C, literal, switch
 from linkwright.tape import operations as O
-from linkwright.tape.block import Block
+from linkwright.tape.block import Block, operands_of
 from linkwright.tape.dataflow import first_start
 from linkwright.tape.program import Program
 from linkwright.tape.statements import (
@@ -57,7 +57,7 @@ def plan(block: Block, segment: int, *, late: bool) -> Plan:
     number = max(1, -(-len(live) // segment))
     length = max(1, -(-len(live) // number))
     pieces = [live[s : s + length] for s in range(0, len(live), length)] or [[]]
-    slots = block.crossing(pieces, list(map(O.operands_of, rows)), late=late)
+    slots = block.crossing(pieces, list(map(operands_of, rows)), late=late)
     return Plan(rows, pieces, slots, late)
 
 
@@ -261,7 +261,7 @@ class _Piece:
         return {a: (both[O.SIN], both[O.COS]) for a, both in places.items() if len(both) == 2}
 
     def expression(self, op: int, row: O.Row) -> str:
-        low, x = self.low, [self.value(k) for k in O.operands_of(row)]
+        low, x = self.low, [self.value(k) for k in operands_of(row)]
         if op == O.ADD and x[1].startswith("(-"):
             return f"{x[0]} - {x[1][2:-1]}"
         if op == O.ADD and x[0].startswith("(-"):

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 
 from linkwright.base.locks import cached_property
 from linkwright.tape import operations as O
-from linkwright.tape.block import Block
+from linkwright.tape.block import Block, operands_of
 
 #: At least so many operations stand in one function, and less than twice as many. Code generation grows faster than
 #: linearly with the length, and registers spill more; shorter pieces pass more values through memory than they save.
@@ -36,7 +36,7 @@ class Plan:
         self.block, self.whole, self.late, self.single = block, whole, late, single
         self.first = block.first_operation
         self.rows = block.rows()
-        self.operands = list(map(O.operands_of, self.rows))
+        self.operands = list(map(operands_of, self.rows))
 
     @cached_property
     def pairs(self) -> dict[int, tuple[int | None, int | None]]:

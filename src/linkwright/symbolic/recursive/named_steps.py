@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeGuard
 from linkwright.errors import ModelError
 from linkwright.symbolic.formulas.formula import Symbol
 from linkwright.tape import operations as O
-from linkwright.tape.block import Block
+from linkwright.tape.block import Block, operands_of
 
 #: Operations in one step; more of them are split, so that a formula fits a line.
 LONGEST = 10
@@ -87,8 +87,8 @@ class _Making:
         uses, base = [0] * len(self.rows), self.base
         alone = [False] * len(self.rows)
         for k, row in enumerate(self.rows):
-            self.states.append(any(self.states[x] for x in O.operands_of(row)))
-            for x in O.operands_of(row):
+            self.states.append(any(self.states[x] for x in operands_of(row)))
+            for x in operands_of(row):
                 if x >= base:
                     uses[x - base] += 1
                     alone[x - base] |= self.states[base + k] and not self.states[x]
@@ -98,7 +98,7 @@ class _Making:
         # Formulas that would be too long are split at their longest part.
         size = [0] * len(self.rows)
         for k, row in enumerate(self.rows):
-            parts = sorted((size[x - base], x - base) for x in O.operands_of(row) if x >= base and not named[x - base])
+            parts = sorted((size[x - base], x - base) for x in operands_of(row) if x >= base and not named[x - base])
             total = 1 + sum(n for n, _ in parts)
             while total > LONGEST:
                 n, x = parts.pop()
@@ -113,9 +113,9 @@ class _Making:
         once: list[Step] = []
         of_state: list[Step] = []
         last: dict[int, Step] = {}
-        needed = {x for row in self.rows for x in O.operands_of(row)}
+        needed = {x for row in self.rows for x in operands_of(row)}
         for k, row in enumerate(self.rows):
-            node: Node = _operation(row[0], tuple(nodes[x] for x in O.operands_of(row)))
+            node: Node = _operation(row[0], tuple(nodes[x] for x in operands_of(row)))
             if named[k]:
                 state = self.states[base + k]
                 symbol = self.outputs.get(base + k) or self.name(row, state)
@@ -159,7 +159,7 @@ class _Making:
                 row = self.rows[y - self.base]
                 if row[0] not in (O.ADD, O.SUB, O.MUL, O.NEG):
                     return 0
-                left.extend(O.operands_of(row))
+                left.extend(operands_of(row))
                 continue
             leaf = self.leaves[y]
             if isinstance(leaf, Symbol):

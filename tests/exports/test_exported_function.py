@@ -1,7 +1,7 @@
 """What an export says of the numbers that it takes."""
 
 from closed_mechanisms import geared_wheels
-from linkwright.exports.subject import subject
+from linkwright.exports.exported_function import subject
 
 
 def test_the_order_of_coordinates_names_every_one_once() -> None:
