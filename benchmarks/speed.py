@@ -1,0 +1,79 @@
+"""Every call at full speed: one table, a row for each sort of work, with the bound that it is held to.
+
+    python benchmarks/speed.py [--only TEXT] [--write]
+
+The rows are in the files `speed_*.py`, each with a list `ROWS`. Every row is measured in a process of its own, on one
+core unless it says otherwise. `--write` puts the table into benchmarks/RESULTS.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import asdict
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from speed_table import Measurement, Row
+from table import cpu, replace_section
+
+HERE = Path(__file__).resolve().parent
+
+
+def rows() -> dict[str, tuple[str, Row]]:
+    """All rows by their work, with the name of the file that they are in."""
+    files = sorted(file.stem for file in HERE.glob("speed_*.py") if file.stem != "speed_table")
+    return {row.work: (name, row) for name in files for row in import_module(name).ROWS}
+
+
+def measured(work: str, row: Row) -> Measurement | str:
+    """The measurement of a row in a process of its own, or why there is none."""
+    threads = {"OMP_NUM_THREADS": str(row.cores), "LINKWRIGHT_THREADS": str(row.cores)}
+    command = [sys.executable, __file__, "--one", work]
+    done = subprocess.run(command, env=os.environ | threads, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return (done.stderr.strip().splitlines() or ["failed without a message"])[-1]
+    return Measurement(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--only", default="", help="rows whose name has this text")
+    parser.add_argument("--write", action="store_true", help="put the table into RESULTS.md")
+    options = parser.parse_args()
+    table = rows()
+    if options.one:
+        print(json.dumps(asdict(table[options.one][1].measure())))
+        return
+    lines = ["| work | ours | peer | measured | bound |", "| --- | --- | --- | --- | --- |"]
+    limits = []
+    for work, (_, row) in table.items():
+        if options.only not in work:
+            continue
+        result = measured(work, row)
+        bound = f"{'≥' if row.at_least else '≤'} {row.bound:.3g} {row.unit}"
+        if isinstance(result, str):
+            lines.append(f"| {work} | – | – | not measured: {result} | {bound} |")
+        else:
+            met = row.met(result.value)
+            value = f"{result.value:.3g}" if met else f"**{result.value:.3g}**"
+            lines.append(f"| {work} | {result.ours} | {result.peer} | {value} | {bound} |")
+            if not met and result.limits:
+                limits.append(f"- *{work}*: {result.limits}")
+        print(lines[-1], flush=True)
+    if options.write:
+        versions = f"{date.today()}, {cpu()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+        head = f"{versions}, NumPy {np.__version__}; one core unless the row says otherwise. Bold: the bound is missed."
+        replace_section("speed", "\n".join([head, "", *lines, *(["", "What limits:", "", *limits] if limits else [])]))
+
+
+if __name__ == "__main__":
+    main()
