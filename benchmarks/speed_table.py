@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,10 @@ def seconds_of(call: Callable[[], Any], *, least: float = 0.02, times: int = 7) 
 
 
 def interleaved(calls: Sequence[Callable[[], Any]], *, least: float = 0.02, times: int = 7) -> list[float]:
-    """Seconds of one call of each, measured in turns, so that a busy machine slows all of them alike."""
+    """Seconds of one call of each, measured in turns, so that a busy machine slows all of them alike.
+
+    They are seconds of this process's work, on all its threads: other processes' do not count.
+    """
     counts = []
     for call in calls:
         call()
@@ -54,10 +58,26 @@ def interleaved(calls: Sequence[Callable[[], Any]], *, least: float = 0.02, time
 
 
 def _spent(call: Callable[[], Any], n: int) -> float:
-    begin = time.perf_counter()
+    begin = time.process_time()
     for _ in range(n):
         call()
-    return time.perf_counter() - begin
+    return time.process_time() - begin
+
+
+def python_functions(call: Callable[[], Any]) -> int:
+    """How many Python functions run inside a call."""
+    count = 0
+
+    def profile(frame: Any, event: str, _: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count - 1  # the call's own
 
 
 def shown_time(seconds: float) -> str:

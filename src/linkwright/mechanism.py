@@ -169,8 +169,6 @@ class Mechanism(MechanismBase):
         Where these or force elements act on over 64 links the default is "virtual-work", which like "assembly" takes
         any number of them. Joints that share coordinates are solved by "mass-matrix", the default there.
         """
-        if wrenches is None and out is None and isinstance(method, str) and method in self._quick:
-            return self._quick[method](q, v, tau)
         request = Request("forward_dynamics", method or "", wrenches is not None)
         applied = () if wrenches is None else (wrenches,)
         return self._array(request, q, v, tau, *applied, t=t, out=out)

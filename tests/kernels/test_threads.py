@@ -97,12 +97,12 @@ def test_threads_share_a_mechanism_from_its_first_call():
 
 @pytest.mark.skipif(not supported(), reason="no native call path on this interpreter")
 def test_the_trampoline_is_loaded_once_however_many_ask(monkeypatch):
-    from linkwright.kernels import callpath
+    from linkwright.kernels import trampoline
 
-    loaded, inner = [], callpath._load_trampoline
-    monkeypatch.setattr(callpath, "_loaded", [])
-    monkeypatch.setattr(callpath, "_load_trampoline", lambda: loaded.append(1) or inner())
-    addresses = at_once(lambda k: callpath._trampoline(), CROWD)
+    loaded, inner = [], trampoline._load_trampoline
+    monkeypatch.setattr(trampoline, "_loaded", [])
+    monkeypatch.setattr(trampoline, "_load_trampoline", lambda: loaded.append(1) or inner())
+    addresses = at_once(lambda k: trampoline.trampoline(), CROWD)
     assert len(loaded) == 1
     assert len(set(addresses)) == 1
 

@@ -130,7 +130,7 @@ class Function:
     needs_loops: bool = False  # whether it is for mechanisms with loops, rods or drivers alone
     numbers: bool = True  # whether it depends on the mechanism's numbers, and not on the kinds of its joints alone
     options: tuple[str, ...] = ()
-    plain: bool = True  # whether the method of this name is this function and no more: its plain calls have a shortcut
+    plain: bool = True  # whether the method of this name is this function and no more: its calls have a short way
     instead: str = ""  # what to ask of a closed mechanism, which answers by its method alone
 
 
@@ -277,7 +277,6 @@ FUNCTIONS: dict[str, Function] = {
         rolls=True,
         loops=True,
         options=("frame",),
-        plain=False,
     ),
     "jacobian": Function(
         "J of a frame, whose twist is J v",
@@ -287,7 +286,6 @@ FUNCTIONS: dict[str, Function] = {
         dense=200_000,
         loops=True,
         options=("frame", "reference"),
-        plain=False,
     ),
     "twist": Function(
         "the twist of a frame",
@@ -297,7 +295,6 @@ FUNCTIONS: dict[str, Function] = {
         rolls=True,
         loops=True,
         options=("frame", "reference"),
-        plain=False,
     ),
     "kinetic_energy": Function(
         "the kinetic energy", ("q", "v"), ("energy",), Recorder("kinetic_energy"), rolls=True, loops=True

@@ -4,9 +4,10 @@ request to arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -17,7 +18,8 @@ from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName, ProgramForm, Reference, Request
 from linkwright.dynamics.programs import Kernels, ProgramFactory
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
-from linkwright.kernels.callpath import shortcut
+from linkwright.kernels.callpath import KnownCalls, Place, add_plain, array_or_number, suits
+from linkwright.kernels.trampoline import CONSTANT, TARGET
 from linkwright.model.description import Description
 from linkwright.model.mechanism_views import Body, DofReport, Joint, View, body_table, joint_table
 from linkwright.model.tree import Tree
@@ -27,10 +29,13 @@ from linkwright.tape.scalar import has_scalars
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
 
-#: Operations from which the way to a kernel does not count, and threads may share its work.
-_LONG = 1_000_000
-#: The requests of plain calls, which have a native shortcut.
-_PLAIN = {name: Request(name) for name, function in FUNCTIONS.items() if function.plain}
+
+@cache
+def _parameters(method: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The names of a method's parameters after self, and the defaults of those that have one."""
+    parameters = list(signature(method).parameters.values())[1:]
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return tuple(p.name for p in parameters), defaults
 
 
 class MechanismBase:
@@ -61,7 +66,7 @@ class MechanismBase:
     def __init__(self, factory: ProgramFactory) -> None:
         self.description, self.programs = factory.description, factory
         self.kernels = Kernels(factory)
-        self._quick: dict[str, Callable[..., Floats]] = {}  # forward dynamics of one state by its methods
+        self._known_calls: dict[Callable[..., Any], KnownCalls] = {}  # by method
 
     # -- what it is -----------------------------------------------------------------------------------
     @property
@@ -249,6 +254,33 @@ class MechanismBase:
 
         return mechanism(self)
 
+    # -- calls ------------------------------------------------------------------------------------------
+    def _learn(self, method: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
+        """Have calls of a method with arguments like these, of which it has answered one, take the short way."""
+        names, defaults = _parameters(method)
+        passed = {**dict(zip(names, arguments, strict=False)), **options}
+        every = {**defaults, **passed}
+        row = FUNCTIONS[method.__name__]
+        texts = {name: every[name] for name in ("method", "frame", "reference") if every.get(name) is not None}
+        kernel = self.kernels.kernel(Request(method.__name__, wrenches=every.get("wrenches") is not None, **texts))
+        ports = {name: k for k, name in enumerate(names[: len(row.inputs)])}
+        ports |= {port.name: k for k, port in enumerate(kernel.inputs) if k >= len(row.inputs)}
+        places = []
+        for name, argument in passed.items():
+            if name in ports and argument is not None:
+                place = array_or_number(argument, kernel.inputs[ports[name]].shape, ports[name])
+            elif name == "t":
+                place = array_or_number(argument, (), -1)
+            elif name == "out" and argument is not None:
+                place = Place(TARGET)
+            else:
+                place = Place(CONSTANT, constant=argument) if argument is None or type(argument) is str else None
+            if place is None:
+                return
+            places.append(place)
+        if suits(kernel):
+            self._known_calls[method].add(kernel, places, tuple(options))
+
     # -- programs ---------------------------------------------------------------------------------------
     def program(
         self,
@@ -293,25 +325,31 @@ class MechanismBase:
         return first, second, third
 
     def _answer(self, request: Request, *arrays: Any, t: Any = 0.0, out: Any = None) -> Any:
-        """Run the program of a request; after the first plain call of one state, take the short way."""
+        """Run the program of a request; after the first call of one state, its method takes the short way."""
         answer = self.kernels.evaluate(request, *arrays, t=t, out=out)
-        if isinstance(arrays[0], np.ndarray) and arrays[0].ndim == 1 and not self.programs.timed(request):
+        first = arrays[0]
+        if isinstance(first, np.ndarray) and first.ndim == 1 and request.function not in self.__dict__:
             self._shorten(request, arrays)
         return answer
 
     def _shorten(self, request: Request, arrays: Sequence[Any]) -> None:
-        """Make later calls of the method for one state native, where its program allows that."""
-        name, method = request.function, request.method
-        plain = request == _PLAIN.get(name) and name not in self.__dict__
-        by_method = bool(method) and method not in self._quick and request == Request("forward_dynamics", method)
-        if not (plain or by_method) or has_scalars(*arrays):
+        """Put a built-in function that knows native calls in front of the method that was called, where one suits."""
+        name, row = request.function, FUNCTIONS[request.function]
+        if not row.plain or has_scalars(*arrays) or sum(name in vars(kind) for kind in type(self).__mro__) > 1:
             return
         kernel = self.kernels.kernel(request)
-        if by_method and kernel.signature.work < _LONG:
-            quick = shortcut(kernel, partial(type(self)._array, self, request), name)
-            if quick is not None:
-                self._quick[method] = quick
-        if plain:
-            quick = shortcut(kernel, partial(getattr(type(self), name), self), name)
-            if quick is not None:
-                self.__dict__[name] = quick
+        if suits(kernel):
+            method = getattr(type(self), name)
+            calls = KnownCalls(name, partial(_answer_and_learn, self, method), partial(method, self))
+            self._known_calls[method] = calls
+            if request == Request(name):
+                add_plain(calls, kernel, len(row.inputs))
+            self.__dict__[name] = calls.function
+
+
+def _answer_and_learn(mech: MechanismBase, method: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
+    """The careful path of a method; then the built-in function in front of it knows calls like this one."""
+    answer = method(mech, *arguments, **options)
+    if arguments and type(arguments[0]) is np.ndarray and arguments[0].ndim == 1:
+        mech._learn(method, arguments, options)
+    return answer

@@ -108,7 +108,7 @@ class Structure:
         return coordinates(self.tree, start_state(Equations(d)), q)
 
     # -- what takes part --------------------------------------------------------------------------------
-    @property
+    @cached_property
     def needs_time(self) -> bool:
         """Whether a force depends on TIME, or a driver does."""
         laws = (law for e in self.description.elements for law in laws_of(e))

@@ -5,10 +5,12 @@ The package is what `tape.backend_protocol.Backends` declares. Only what calls n
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from linkwright.base.locks import Lock
+from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.kernel import Kernel
 from linkwright.tape.backend_protocol import Form
 from linkwright.tape.program import Program
@@ -25,6 +27,12 @@ def compiled(program: Program) -> Kernel:
                 object.__setattr__(program, "kernel", kernel)
     assert isinstance(program.kernel, Kernel)
     return program.kernel
+
+
+def shorten(program: Program) -> None:
+    """Give a program its short way for arrays of one state, or the careful one where there is no other."""
+    careful = partial(Program.carefully, program)
+    object.__setattr__(program, "call", shortcut(compiled(program), careful, "call") or careful)
 
 
 #: The forms of programs besides machine code: the function that makes each, and its module, imported when first asked

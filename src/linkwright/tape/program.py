@@ -93,6 +93,12 @@ class Program:
     statements: tuple[Statement, ...]
     single: bool | None = None  # whether a call gives one array or a tuple; None: one if there is one output
     kernel: Compiled | None = field(default=None, init=False, repr=False)  # set by the back-ends, once
+    #: The short way to the kernel for arrays of one state, set by the back-ends after the first such call.
+    call: Callable[..., Any] | None = field(default=None, init=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copied and pickled without its short way, which belongs to one process."""
+        return self.__dict__ | {"call": None}
 
     def with_role(self, *roles: Role) -> list[int]:
         """The numbers of the buffers of these `roles`, "input", "output", "temporary" or "data", role by role."""
@@ -227,9 +233,24 @@ class Program:
         >>> lw.record(lambda x: x @ x, 2)([[3.0, 4.0], [1.0, 0.0]])
         array([25.,  1.])
         """
+        if self.call is not None:
+            return self.call(*arrays) if out is None else self.call(*arrays, out=out)
+        return self.carefully(*arrays, out=out)
+
+    def carefully(self, *arrays: Any, out: Any = None) -> Any:
+        """The same call with every check in Python; after the first one for one state, calls take the short way.
+
+        `arrays`, `out` and errors are those of a call.
+
+        >>> lw.record(lambda x: 2.0 * x, 2).carefully([1, 2])
+        array([2., 4.])
+        """
         if has_scalars(*arrays):
             return self._inlined(arrays)
-        return (self.kernel or backends().compiled(self))(*arrays, out=out)
+        answer = (self.kernel or backends().compiled(self))(*arrays, out=out)
+        if self.call is None and arrays and type(arrays[0]) is np.ndarray and arrays[0].shape == self.inputs[0].shape:
+            backends().shorten(self)
+        return answer
 
     def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
         """A function without arguments that computes one state from `inputs` into `outputs`, again and again.
