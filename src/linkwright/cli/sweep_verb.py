@@ -17,7 +17,7 @@ import linkwright as lw
 from linkwright.base.arguments import check_names
 from linkwright.cli.run_verb import ModelFile, analysis_kind, as_options, time_points
 from linkwright.cli.screen import Bar, Interrupted, console, grid, load, print_warning, printed_warnings
-from linkwright.errors import LinkwrightError, on_one_line
+from linkwright.errors import LinkwrightError, MksError, on_one_line
 
 if TYPE_CHECKING:
     from linkwright.sweeps.study import Study
@@ -234,7 +234,10 @@ def _parameters(model: Path, lists: list[str] | None, laws: list[str] | None) ->
             if name in parameters:
                 raise LinkwrightError(f"{what}: {name} is given twice; give it once")
             parameters[name], first[name] = read(values, what)
-    load(model, **({"parameters": first} if model.name.lower().endswith(".mks") else {}))
+    try:
+        load(model, **({"parameters": first} if model.name.lower().endswith(".mks") else {}))
+    except MksError:
+        load(model)  # readable at its own values: a case that is not is one that fails, wherever it stands in the list
     return parameters
 
 
