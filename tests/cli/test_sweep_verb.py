@@ -28,7 +28,7 @@ PLAIN = ("--times", "0:1:0.1", "--output-value", "reach=max(pen.x)-min(pen.x)", 
 
 def test_a_study_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = tmp_path / "s"
-    words = ("sweep", MODEL, "--set", "coupler=2.8:3.2:0.2", "--set", "rocker=2.4,9", *PLAIN, "--out", folder)
+    words = ("sweep", MODEL, "--set", "coupler=2.8:3.2:0.2", "--set", "rocker=2.4,9", *PLAIN, "--output", folder)
     found = linkwright(capsys, *words, "--best", "reach", "--largest", "--csv", "--animate", 0)
     assert found.code == 0, found.err
     assert "6 cases: coupler: 3 values 2.8 … 3.2; rocker: 2 values 2.4 … 9" in found.out

@@ -66,7 +66,10 @@ def sweep(
         typer.Option(help="CPU time in s that a case may take; beyond, it has failed.", show_default="none"),
     ] = None,
     chunk: Annotated[int | None, typer.Option(min=1, help="Cases that are done together.", show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option(help="The study's folder.", show_default="out/MODEL_sweep")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", "--out", help="The study's folder.", show_default="out/MODEL_sweep"),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the study in the folder.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the study in the folder.")] = False,
     best: Annotated[str | None, typer.Option(help="List the cases with the smallest of this output.")] = None,
