@@ -59,9 +59,10 @@ for name, mech in (("guess", guess), ("Hoeken", hoeken), ("optimum", best.mechan
     times = whole_turn if name != "guess" else half_turn
     curve = lw.analyse(mech, times=times).position("pen")
     axes[0].plot(curve[:, 0], curve[:, 1], label=name)
-for name, curve in (("Hoeken", line), ("optimum", optimal)):
-    axes[1].plot(np.degrees(half_turn) + 30, 1e3 * (curve[:, 1] - curve[:, 1].mean()), label=name)
-axes[0].set(xlabel="x", ylabel="y", aspect="equal", title="coupler curves")
+for name, curve, colour in (("Hoeken", line, "C1"), ("optimum", optimal, "C2")):  # those of the left
+    height = 1e3 * (curve[:, 1] - curve[:, 1].mean())
+    axes[1].plot(np.degrees(half_turn) + 30, height, color=colour, label=name)
+axes[0].set(xlabel="x (cranks)", ylabel="y (cranks)", aspect="equal", title="coupler curves")
 axes[1].set(xlabel="crank (°)", ylabel="height about its mean (1/1000 of the crank)", title="how straight")
 for ax in axes:
     ax.legend()

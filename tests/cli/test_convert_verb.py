@@ -35,7 +35,17 @@ def test_a_parameter_is_set_on_the_way(tmp_path: Path, capsys: pytest.CaptureFix
 def test_what_urdf_cannot_hold_leaves_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = one_line(linkwright(capsys, "convert", SAMPLE, tmp_path / "x.urdf"))
     assert "URDF cannot hold the loop closed by joint 'sph2'" in told
+    assert ".mks can, and MJCF (.xml) most of it" in told
     assert os.listdir(tmp_path) == []
+
+
+def test_a_rod_is_not_sent_to_a_format_that_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "m.mks"
+    text = "MODEL m BODY g (ground); BODY a (mass = 1, origin = (1, 0, 0)); ROD r (triad = g, triad = a, length = 1);"
+    model.write_text(f"{text} ENDMODEL")
+    told = one_line(linkwright(capsys, "convert", model, tmp_path / "x.urdf"))
+    assert "URDF cannot hold Rod 'r'" in told
+    assert "MJCF" not in told
 
 
 @pytest.mark.parametrize(

@@ -129,3 +129,12 @@ def test_bad_input_is_one_line(capsys: Capture, words: list[object], told: str) 
     outcome = linkwright(capsys, "equations", *words)
     assert outcome.code == 1
     assert told in one_line(outcome)
+
+
+def test_the_table_of_sizes_counts_terms_as_the_page_does(tmp_path: Path, capsys: Capture) -> None:
+    page = tmp_path / "arm.html"
+    outcome = linkwright(capsys, "equations", THREE, "--html", page)
+    rows = [line.split() for line in outcome.out.splitlines()]
+    terms = {words[0]: words[2] for words in rows if words and words[0] in ("M", "h", "g", "friction")}
+    assert terms == {"M": "15", "h": "17", "g": "4", "friction": "3"}
+    assert "15 terms · as code" in page.read_text(encoding="utf-8")

@@ -27,6 +27,7 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> Non
     ("words", "told"),
     [
         (["chek"], "no such command 'chek'"),
+        (["chekc"], "no such command 'chekc'; did you mean 'check'? See linkwright --help"),
         (["check"], "missing argument"),
         (["check", "--flying"], "no such option: --flying"),
         (["check", "a.urdf", "b.urdf"], "b.urdf"),
@@ -73,6 +74,12 @@ def test_a_model_that_cannot_be_read_is_exit_code_1(
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no such file" in one_line(linkwright(capsys, "check", tmp_path / "robot.urdf"))
     assert "is a directory" in one_line(linkwright(capsys, "check", tmp_path))
+
+
+def test_a_table_in_another_encoding_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "arm.dh.toml"
+    file.write_bytes('name = "Gelenkarm für zwei"\n'.encode("latin-1"))
+    assert "the byte 0xfc at position 19 is not UTF-8; save" in one_line(linkwright(capsys, "check", file))
 
 
 def test_a_wrong_option_of_the_reader_says_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:

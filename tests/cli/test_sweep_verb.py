@@ -28,7 +28,7 @@ PLAIN = ("--times", "0:1:0.1", "--output-value", "reach=max(pen.x)-min(pen.x)", 
 
 def test_a_study_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = tmp_path / "s"
-    words = ("sweep", MODEL, "--set", "coupler=2.8:3.2:0.2", "--set", "rocker=2.4,9", *PLAIN, "--out", folder)
+    words = ("sweep", MODEL, "--set", "coupler=2.8:3.2:0.2", "--set", "rocker=2.4,9", *PLAIN, "--output", folder)
     found = linkwright(capsys, *words, "--best", "reach", "--largest", "--csv", "--animate", 0)
     assert found.code == 0, found.err
     assert "6 cases: coupler: 3 values 2.8 … 3.2; rocker: 2 values 2.4 … 9" in found.out
@@ -121,3 +121,14 @@ def test_an_order_without_a_list_is_refused(capsys: pytest.CaptureFixture[str], 
     found = linkwright(capsys, "sweep", MODEL, "--set", "coupler=2.8,3", *PLAIN, "--out", tmp_path / "s", "--largest")
     assert found.code != 0
     assert "name the output by --best" in one_line(found)
+
+
+def test_a_first_case_that_cannot_be_read_fails_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model = tmp_path / "arm.mks"
+    text = ARM.replace("PARAMETER rate = 1;", "PARAMETER rate = 1;\nPARAMETER root = sqrt(rate);")
+    model.write_text(text.replace("rate*TIME", "root*TIME"))
+    words = ("--set", "rate=-1,1,4", "--times", "0:1:0.5", "--output-value", "turn=final(a.angle)", "--no-plot")
+    outcome = linkwright(capsys, "sweep", model, *words, "--out", tmp_path / "s")
+    assert outcome.code == 0, outcome.err
+    assert "1 of 3 cases failed:" in outcome.out
+    assert lw.Study.open(tmp_path / "s")["turn"][1:].tolist() == pytest.approx([1.0, 2.0])

@@ -145,7 +145,7 @@ def refused(path: Path, match: str) -> None:
 
 
 def test_what_is_no_file_of_ours_is_refused_with_a_word(tmp_path: Path) -> None:
-    refused(tmp_path / "missing.nc", "cannot be read: No such file")
+    refused(tmp_path / "missing.nc", "there is no such file; give one")
     refused(tmp_path, "is no file; give one that Solution.save wrote")
     for name, content in {"empty": b"", "text": b"MODEL crank;\n", "zeros": bytes(4096)}.items():
         (tmp_path / name).write_bytes(content)

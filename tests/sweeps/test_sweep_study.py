@@ -196,6 +196,20 @@ def test_an_output_that_is_the_same_in_all_cases_can_be_drawn(study: lw.Study) -
         flat.plot(kind=kind).canvas.draw()
 
 
+def test_a_coordinate_that_is_zero_but_for_rounding_is_not_drawn(tmp_path: Path) -> None:
+    model = tmp_path / "slide.mks"
+    model.write_text(
+        "MODEL slide\nSYSTEM (KINEMATIC ANALYSIS, ending time = 1, print interval = 0.1);\nPARAMETER far = 1;\n"
+        "BODY base (ground);\nBODY block (origin = (0, 0, 0));\n"
+        "TRIAD rail (associated body = base, h = (1, 0, 0));\nTRIAD guide (associated body = block, h = (1, 0, 0));\n"
+        "TRANSLATIONAL JOINT s (triad = rail, triad = guide);\nDRIVER d (s.shift = far*TIME);\nENDMODEL\n"
+    )
+    outputs = ["block.x", "noise = 1e-17*sin(100*TIME)*block.x", "small = 1e-6*block.x"]
+    study = lw.sweep(model, {"far": [1.0, 2.0]}, outputs)
+    assert [ax.get_ylabel() for ax in study.plot(kind="series").axes] == ["block.x", "small"]
+    assert [ax.get_ylabel() for ax in study.plot("noise").axes] == ["noise"]
+
+
 def test_a_figure_that_cannot_be_says_why(study: lw.Study, tmp_path: Path) -> None:
     with pytest.raises(LinkwrightError, match="these outputs are series"):
         study.plot("pen.y", kind="lines")

@@ -90,7 +90,8 @@ def _print_usage(error: Exception) -> int:
         if message:  # else the help is on the screen already
             print(message)
         return 2
+    message = message.replace(". Did you mean", "; did you mean")  # as all other messages have it
     sentence = message[:1].lower() + message[1:].rstrip(".")
     command = context.command_path if context else "linkwright"
-    print_error(f"{sentence}; see {command} --help")
+    print_error(f"{sentence}{' See' if sentence.endswith('?') else '; see'} {command} --help")
     return 2

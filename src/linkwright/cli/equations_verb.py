@@ -175,7 +175,7 @@ def _text(eq: Equations, sheet: Sheet | None, method: str) -> str:
 def _show(screen: Console, sheet: Sheet, quiet: bool) -> None:
     """The formulas, or where they are long the table of their sizes."""
     from linkwright.symbolic.printing import operations, text  # weight: flint
-    from linkwright.symbolic.printing.printed_sheet import places, terms  # weight: flint
+    from linkwright.symbolic.printing.printed_sheet import places, size, terms  # weight: flint
 
     cost = operations(sheet)
     if sheet.terms <= _SHOWN and not quiet:
@@ -189,8 +189,8 @@ def _show(screen: Console, sheet: Sheet, quiet: bool) -> None:
                 screen.print(f"  {block.name}{place} = {text(formula)}", soft_wrap=True)
         screen.print(f"\nas code: {cost}")
         return
-    sizes = [(block.name, [terms(entry) for entry in block.entries]) for block in sheet.blocks]
-    rows = [(name, len(entries), f"{sum(entries):,}", f"{max(entries):,}") for name, entries in sizes]
+    # As the page counts them: equal entries, as of a symmetric matrix, once.
+    rows = [(b.name, len(b.entries), f"{size(b):,}", f"{max(map(terms, b.entries)):,}") for b in sheet.blocks]
     screen.print(grid(("part", "entries", "terms", "longest"), *rows, right=(1, 2, 3)))
     screen.print(f"as code: {cost}")
     if not quiet:

@@ -18,7 +18,8 @@ STUDIES = ("parallel-manipulator",)
 def study(
     name: Annotated[str, typer.Argument(help=f"The study: {', '.join(STUDIES)}.")],
     out: Annotated[
-        Path | None, typer.Option(help="The folder of the report.", show_default="out/parallel-manipulator")
+        Path | None,
+        typer.Option("--output", "-o", "--out", help="The folder of the report.", show_default=f"out/{STUDIES[0]}"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Shorter records, fewer frequencies and plants.")] = False,
     plants: Annotated[int, typer.Option(min=0, max=1000, help="How many perturbed plants.")] = 20,

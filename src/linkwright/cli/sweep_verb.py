@@ -17,7 +17,7 @@ import linkwright as lw
 from linkwright.base.arguments import check_names
 from linkwright.cli.run_verb import ModelFile, analysis_kind, as_options, time_points
 from linkwright.cli.screen import Bar, Interrupted, console, grid, load, print_warning, printed_warnings
-from linkwright.errors import LinkwrightError, on_one_line
+from linkwright.errors import LinkwrightError, MksError, on_one_line
 
 if TYPE_CHECKING:
     from linkwright.sweeps.study import Study
@@ -66,7 +66,10 @@ def sweep(
         typer.Option(help="CPU time in s that a case may take; beyond, it has failed.", show_default="none"),
     ] = None,
     chunk: Annotated[int | None, typer.Option(min=1, help="Cases that are done together.", show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option(help="The study's folder.", show_default="out/MODEL_sweep")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", "--out", help="The study's folder.", show_default="out/MODEL_sweep"),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the study in the folder.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the study in the folder.")] = False,
     best: Annotated[str | None, typer.Option(help="List the cases with the smallest of this output.")] = None,
@@ -234,7 +237,10 @@ def _parameters(model: Path, lists: list[str] | None, laws: list[str] | None) ->
             if name in parameters:
                 raise LinkwrightError(f"{what}: {name} is given twice; give it once")
             parameters[name], first[name] = read(values, what)
-    load(model, **({"parameters": first} if model.name.lower().endswith(".mks") else {}))
+    try:
+        load(model, **({"parameters": first} if model.name.lower().endswith(".mks") else {}))
+    except MksError:
+        load(model)  # readable at its own values: a case that is not is one that fails, wherever it stands in the list
     return parameters
 
 

@@ -101,7 +101,10 @@ def read_dh(path: str | Path) -> Description:
     content = read_bytes(path, MAX_BYTES)
     try:
         data = _toml(content.decode())
-    except ValueError as error:  # of TOML, of UTF-8, or of a number with thousands of digits
+    except UnicodeDecodeError as error:
+        text = f"the byte 0x{content[error.start]:02x} at position {error.start} is not UTF-8; save the file as UTF-8"
+        raise FormatError(text, file=file) from error
+    except ValueError as error:  # of TOML, or of a number with thousands of digits
         raise FormatError(f"is not TOML: {error}", file=file) from error
     except RecursionError:
         text = "has brackets nested too deeply; a table has three levels at most"

@@ -392,8 +392,8 @@ def read_xacro(
     """
     file = os.fspath(path)
     if trust is not True:
-        text = "is a xacro file, whose expressions are run as code and which may read any file; if you trust it, say "
-        raise FormatError(text + "lw.load(..., trust=True), or linkwright convert --trust", file=file)
+        text = "is a xacro file, whose expressions are run as code and which may read any file; if you trust it, give "
+        raise FormatError(text + "trust=True to lw.load, or --trust on the command line", file=file)
     robot = parse_bytes(expanded(file, arguments or {}), file)
     return describe(robot, file, base=base, mimic=mimic, fixed=fixed, friction=friction)
 

@@ -62,7 +62,8 @@ class _Writer(TreeWriter):
                 wrong.append(f"the armature of joint {name!r}")
         losses = {force.name for j in joints for force in d.losses(j)}
         wrong += [f"the force {force.name!r}" for force in d.elements if force.name not in losses]
-        self.refuse(wrong, ".mks can, and MJCF (.xml) most of it: write one of these")
+        more = "" if d.point_constraints else ", and MJCF (.xml) most of it"  # which has no rods either
+        self.refuse(wrong, f".mks can{more}; write that, or remove these first")
 
     def _leave_out(self) -> None:
         d = self.d

@@ -211,6 +211,8 @@ def open(path: str | os.PathLike[str]) -> Solution:
 def _why_not(file: str, error: OSError) -> str:
     if "truncated" in str(error):
         return f"is cut short; copy it anew, or {_AGAIN}"
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file; give one that Solution.save or `linkwright run` wrote"
     if error.strerror:
         return f"cannot be read: {error.strerror}"
     return f"is no NetCDF 4 file; give one that Solution.save wrote ({error})"

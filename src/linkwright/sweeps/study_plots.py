@@ -46,7 +46,8 @@ def plot(
     draw = {"lines": _lines, "scatter": _scatter, "histogram": _histograms, "series": _series}[chosen]
     figure = ShownFigure(facecolor="white", layout="constrained")
     if names is None:  # a series that never changes is drawn only where it is asked for by name
-        series = [name for name in series if _moves(study[name][study.ok])] or series
+        largest = max((_largest(study[name][study.ok]) for name in series), default=0.0)
+        series = [name for name in series if _moves(study[name][study.ok], largest)] or series
     draw(study, figure, (series if chosen == "series" else scalars))
     title = "\n".join(line for part in study.described().split("\n") for line in wrap(part, 100))
     figure.suptitle(title.replace("$", r"\$"), fontsize=9.5, color=_INK)
@@ -62,10 +63,18 @@ def _chosen(study: Study, names: str | list[str] | None) -> tuple[list[str], lis
     return by_kind
 
 
-def _moves(values: Floats) -> bool:
-    """Whether a series is more than one number and rounding."""
+def _largest(values: Floats) -> float:
+    """The largest absolute value of a series."""
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+
+
+def _moves(values: Floats, largest: float) -> bool:
+    """Whether a series is more than one number and rounding; `largest` is that of all series.
+
+    A coordinate that is zero differs from it by rounding of the others, not of itself.
+    """
     x = values[np.isfinite(values)]
-    return len(x) > 0 and bool(np.ptp(x) > 1e-9 * np.abs(x).max())
+    return len(x) > 0 and bool(np.ptp(x) > max(1e-9 * _largest(x), 1e-14 * largest))
 
 
 def _fitting(study: Study, scalars: list[str]) -> str:

@@ -277,7 +277,8 @@ class Links(Places):
             raise Fault(target, text + "drive a point, a distance or an angle instead")
         index = joint_index(joint.kind, part, 0)
         if index is None:
-            raise Fault(target.part, f"joint {joint.name!r} is {joint.kind} and has {either(list(names))} to be driven")
+            text = f"joint {joint.name!r} is {joint.kind} and has no coordinate {target.part.text!r}; drive its "
+            raise Fault(target.part, text + either(list(names)))
         prescribed = self._law_of(law, angle=names[index].startswith("angle"))
         self.b.driver("joint", joint, prescribed, index=index, name=name.text)
 

@@ -332,5 +332,5 @@ def _choice(item: Item, choices: Mapping[str, T]) -> T:
     """What a value in words stands for."""
     words = words_of(item.value)
     if words is None or words not in choices:
-        raise Fault(item.value, f"the {item.key} is {either(list(choices))}")
+        raise Fault(item.value, f"the {item.key} must be {either(list(choices))}")
     return choices[words]
