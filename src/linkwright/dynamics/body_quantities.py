@@ -5,12 +5,14 @@ Poses are (R, p) of link frames in ground. A Jacobian's columns are the joints' 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from linkwright.dynamics.traversals.traversal import Finish, Link, State, Traversal, Unrolled
-from linkwright.spatial.algebra import Array, cross, dot, point_velocity
+from linkwright.spatial.algebra import Array, cross, dot
 from linkwright.spatial.rotation import General, Transform
 
 
@@ -74,25 +76,42 @@ def frame_pose(traversal: Traversal, position: int, r: Array, p: Array) -> Array
 
 def frame_jacobian(traversal: Unrolled, position: int, r: Array, p: Array, reference: str) -> Array:
     """(6, nv): the frame's twist per rate; at its origin in its axes, in ground's, or at ground's origin."""
-    pose = frame_pose(traversal, position, r, p)
-    rotation, origin = pose[:3, :3], pose[:3, 3]
     x = traversal.coordinates
     columns: list[Any] = [np.zeros(6)] * x.nv
-    for j in (position, *traversal.ancestors(position)) if position >= 0 else ():
-        link, row = traversal.links[j], traversal.rows[j]
-        place = Transform(General(row["r"]), row["x"])
-        s = link.subspace(row["terms"])
+    places = _places_in_frame if reference == "body" else partial(_places_in_ground, aligned=reference == "aligned")
+    for j, place in places(traversal, position, r, p):
+        s = traversal.links[j].subspace(traversal.links[j].terms())
         ratio = float(x.ratio[j])
-        for k in range(link.kind.nv):
-            column = place.inward_twist(s[:, k])
-            v, o = column[:3], column[3:]
-            if reference != "world":
-                v = point_velocity(v, o, origin)
-            if reference == "body":
-                v, o = rotation.T @ v, rotation.T @ o
+        for k in range(traversal.links[j].kind.nv):
             at = int(x.v_at[j]) + k
-            columns[at] = columns[at] + ratio * np.concatenate([v, o])
+            columns[at] = columns[at] + ratio * place.inward_twist(s[:, k])
     return np.stack(columns, axis=1) if columns else np.zeros((6, 0))
+
+
+def _path(traversal: Unrolled, position: int) -> tuple[int, ...]:
+    """The links from one to ground."""
+    return (position, *traversal.ancestors(position)) if position >= 0 else ()
+
+
+def _places_in_ground(
+    traversal: Unrolled, position: int, r: Array, p: Array, *, aligned: bool
+) -> Iterator[tuple[int, Transform]]:
+    """The links that move a frame, with their poses in ground; or with `aligned` in ground's axes from its origin."""
+    pose = frame_pose(traversal, position, r, p)
+    origin = pose[:3, 3] if aligned else np.zeros(3)
+    for j in _path(traversal, position):
+        row = traversal.rows[j]
+        yield j, Transform(General(row["r"]), row["x"] - origin)
+
+
+def _places_in_frame(traversal: Unrolled, position: int, r: Array, p: Array) -> Iterator[tuple[int, Transform]]:
+    """The links that move a frame, with their poses in it."""
+    rotation, origin = np.asarray(r).T, -(np.asarray(r).T @ p)
+    for j in _path(traversal, position):
+        yield j, Transform(General(rotation), origin)
+        step = traversal.links[j].transform(traversal.links[j].terms())
+        rotation = rotation @ step.rotation.matrix().T
+        origin = origin - rotation @ step.p
 
 
 def frame_twist(traversal: Traversal, position: int, r: Array, p: Array, reference: str) -> Array:
@@ -138,23 +157,22 @@ def center_of_mass(traversal: Traversal) -> Any:
 
 
 def _with_mass_moment(traversal: Traversal, then: Finish) -> Any:
-    traversal.outward(poses, GROUND_POSE)
     traversal.inward(_mass_moment, {"moment": (4,)})
     return traversal.total("moment", then)
 
 
 def _mass_moment(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    return {}, {"moment": below["moment"] + _first_moment(link, state)}
+    return {}, {"moment": _moved_moment(link, link.transform(link.terms()), below["moment"])}
 
 
-def _first_moment(link: Link, state: State) -> Array:
-    """The mass of a link, and mass times its centre in ground."""
-    return np.array([link.mass, *(link.mass * state["x"] + state["r"] @ link.moment)])
+def _moved_moment(link: Link, step: Transform, below: Array) -> Array:
+    """The mass of a link and of what it carries, and their mass times centre, about the parent frame in its axes."""
+    mass = below[0] + link.mass
+    return np.array([mass, *(step.rotation.inward(below[1:4] + link.moment) + mass * step.p)])
 
 
 def momentum(traversal: Traversal) -> Any:
     """[linear momentum; angular momentum about the centre of mass], ground axes."""
-    traversal.outward(poses, GROUND_POSE)
     traversal.outward(twists, {"w": np.zeros(6)})
     traversal.inward(_momentum, {"momentum": (10,)})
 
@@ -166,5 +184,6 @@ def momentum(traversal: Traversal) -> Any:
 
 
 def _momentum(link: Link, state: State, below: State) -> tuple[dict[str, Array], dict[str, Array]]:
-    about_ground = Transform(General(state["r"]), state["x"]).inward(link.momentum(state["w"]))
-    return {}, {"momentum": below["momentum"] + np.array([*_first_moment(link, state), *about_ground])}
+    step, carried = link.transform(state["terms"]), below["momentum"]
+    about_parent = step.inward(carried[4:] + link.momentum(state["w"]))
+    return {}, {"momentum": np.array([*_moved_moment(link, step, carried), *about_parent])}
