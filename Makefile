@@ -16,7 +16,7 @@
 # PYTHON=... chooses the interpreter; else it is the first of NAMES that is new enough.
 
 SHELL := /bin/sh
-NAMES := python3 python3.13 python3.12 python3.11
+NAMES := python3 python3.14 python3.13 python3.12 python3.11
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check install --quiet --quiet --no-compile

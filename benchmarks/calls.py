@@ -28,6 +28,8 @@ import linkwright as lw
 from robots import Twin, find
 
 MODELS = Path(__file__).parents[1] / "examples" / "models"
+#: Mechanisms with loops, by their files.
+CLOSED = {"four-bar": "four_bar.xml", "six legs": "six_leg.mks"}
 BATCH = 1_000
 Call = Callable[[], Any]
 
@@ -45,7 +47,7 @@ class Subject:
             self.mech = self.twin.mech
             self.q, self.v, self.a = self.twin.states(BATCH)
         else:
-            self.mech = lw.load(MODELS / f"{name.replace('-', '_')}.mks")
+            self.mech = lw.load(MODELS / CLOSED[name])
             q, v = self.mech.initial_state()
             self.q, self.v = np.tile(q, (BATCH, 1)), np.tile(v, (BATCH, 1))
             self.a = self.mech.forward_dynamics(self.q, self.v, np.zeros_like(self.v))
@@ -177,7 +179,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lw.set_threads(1)
-    subjects = [Subject(name) for name in ("arm", "quadruped", "humanoid", "four-bar", "stewart")]
+    subjects = [Subject(name) for name in ("arm", "quadruped", "humanoid", *CLOSED)]
     heads = [f"{s.name} ({s.mech.nv})" for s in subjects]
     lines = ["| call | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
     for row in subjects[0].calls(batch=False):
