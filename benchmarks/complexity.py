@@ -3,7 +3,7 @@
     python benchmarks/complexity.py [--write]
 
 Counted, not timed: the same on every machine. The table is printed, the picture is out/complexity.png; --write puts
-both into docs/.
+both into docs/complexity.md, which says where the counts differ and why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rich.table import Table
 
 import linkwright as lw
 from linkwright.dynamics.functions import FORWARD_METHODS
-from linkwright.dynamics.methods.operation_counts import generic_forward_dynamics, grouped
+from linkwright.dynamics.methods.operation_counts import ASSEMBLY, generic_forward_dynamics, grouped
 from table import replace_section
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -49,68 +49,40 @@ PAPER: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 }
 EQUATIONS = {"triangular": "eqs 34, 35", "diagonal": "eqs 61, 62"}
 
-WHY = """\
-Why our generic counts are lower than the paper's, with the same power of N. The paper gives totals, not their terms; \
-for one link of "diagonal" ours are 837 multiplications against 1291. U M̂ and Cᵀ(U M̂)C are symmetric, and only half of \
-each is computed: 2 × 90 multiplications less than full products. Jᵀ M̂ is kept from the way in, so that the way out \
-does not multiply by M̂ again: 36 less. The other 238 cannot be told from the paper; forming each C from its rotation \
-and its shift as a full product would be 216 of them, while here C is given. For a pair of links of "triangular" ours \
-are 44 multiplications against 87: 36 carry a column of M̂ from link to link, 6 project it, 2 are the two \
-substitutions; the paper forms G (eq 33) as well, and here G is never formed.
-Against the articulated-body algorithm: U M̂ is its M' = M̂ − M̂J D⁻¹ JᵀM̂, and the passes are the same. It forms M' from \
-one column, with 27 multiplications, where the paper forms U and multiplies it by M̂, with 168, and then multiplies U \
-by a vector, with 36: these are the 177 between the two. For a joint along an axis it also knows that a row and a \
-column of M' vanish.
-Virtual work has the joints' constraint forces for unknowns, five a joint here where the others have one. So it needs \
-the inverse Φ of every body's inertia, with 126 multiplications, and W = Q (QᵀΦQ)⁻¹ Qᵀ, with 600; the \
-articulated-body algorithm has one column and one division in their place. For a joint along an axis Q picks rows, \
-and of W only a 5×5 inverse is left. What the price buys: a joint that closes a loop is one more constraint.
-The assembly knows every stretch of the chain at both ends, by M, X and Φ, three 6×6 where the others carry one. A \
-join takes up to 2,628 multiplications, 627 of them for W' = (W⁻¹ + Φ)⁻¹; half of the joins have a single link \
-above, with Φ = 0, and cost less; those at the tip and at ground leave out what nobody asks for, hence a term in \
-log₂N. The formula is for powers of two. R and p are given there in place of C, since rotations are multiplied over \
-stretches; forming C of them is counted. (The programs themselves first put up to 16 neighbours together one by one, \
-at a third of a join each: less work for a little more depth.) What the price buys is depth: the longest chain of \
-operations in which each needs the one before, the time that is left if enough processors share the work. Doubling \
-the chain adds 137 to the assembly's and at least doubles the others': it is less deep than the articulated-body \
-algorithm from 11 links on, and than all others from 43 links on. Sums are taken from left to right, as the programs \
-take them."""
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the table and the picture into docs/")
     options = parser.parse_args()
     links = (*LINKS, 5, 7)
-    generic = {m: {n: unspecialised(n, m) for n in links} for m in FORWARD_METHODS}
+    generic = {m: {n: unspecialised(n, m, rotations=True) for n in links} for m in FORWARD_METHODS}
+    as_in_the_paper = {m: {n: unspecialised(n, m) for n in links} for m in FORWARD_METHODS if m != ASSEMBLY}
     special = {m: {n: specialised(n, m) for n in links} for m in FORWARD_METHODS}
-    rows = table(generic, special)
+    rows = table(generic, as_in_the_paper, special)
     console = Console()
     console.print("One forward dynamics of an N-link chain: multiplications, additions, depth", style="bold")
     shown = Table(box=SIMPLE, padding=(0, 1))
     for k, name in enumerate(rows[0]):
-        shown.add_column(name, justify="right" if k > 1 else "left", no_wrap=k != 1)
+        shown.add_column(name, justify="right" if k > 2 else "left", no_wrap=k not in (1, 2))
     for row in rows[1:]:
         # A row a line, so that numbers stay beside their formula where that is folded.
         for cells in zip_longest(*(cell.split("\n") for cell in row), fillvalue=""):
             shown.add_row(*cells)
     console.print(shown)
-    console.print(WHY, highlight=False)
     picture = DOCS / "images" / "complexity.png" if options.write else Path("out/complexity.png")
     picture.parent.mkdir(exist_ok=True)
     draw(generic, special, picture)
     console.print(f"wrote {picture}", highlight=False)
     if options.write:
-        marks = ["---", "---", *["---:"] * (len(rows[0]) - 2)]
+        marks = ["---", "---", "---", *["---:"] * (len(rows[0]) - 3)]
         lines = ["| " + " | ".join(row).replace("\n", "<br>") + " |" for row in (rows[0], marks, *rows[1:])]
         replace_section("complexity", "\n".join(["", *lines, ""]), DOCS / "complexity.md")
-        replace_section("why", f"\n{WHY.replace(chr(10), chr(10) * 2)}\n", DOCS / "complexity.md")
     return 0
 
 
-def unspecialised(n: int, method: str) -> tuple[int, ...]:
+def unspecialised(n: int, method: str, *, rotations: bool = False) -> tuple[int, ...]:
     """`lw.operation_counts`, and the depth of what it counts."""
-    block = generic_forward_dynamics(n, method)
+    block = generic_forward_dynamics(n, method, rotations=rotations)
     return *grouped(block.count()), block.depth()
 
 
@@ -119,17 +91,23 @@ def specialised(n: int, method: str) -> tuple[int, int]:
     return grouped(lw.chain(n).program("forward_dynamics", method=method, form="unrolled").count())
 
 
-def table(generic: dict[str, Counts], special: dict[str, Counts]) -> list[list[str]]:
-    rows = [["method", "generic", *(f"N = {n}" for n in SHOWN), *(f"chain({n})" for n in SHOWN)]]
+def table(generic: dict[str, Counts], matrices: dict[str, Counts], special: dict[str, Counts]) -> list[list[str]]:
+    """The rows: `generic` counts with R and p given, those of all methods but one with `matrices` C given."""
+    chains = [f"chain({n})" for n in SHOWN]
+    rows = [["method", "generic, R and p given", "C given", *(f"N = {n}" for n in SHOWN), *chains]]
     for method, counts in generic.items():
-        exact = [text(fitted(counts, side)) for side in range(3)]
-        exact[DEPTH] = f"depth {exact[DEPTH]}"
-        rows.append([method, *map(stacked, (exact, *(counts[n] for n in SHOWN), *(special[method][n] for n in SHOWN)))])
+        numbers = [counts[n] for n in SHOWN], [special[method][n] for n in SHOWN]
+        full = stacked(formulas(matrices[method])) if method in matrices else ""
+        rows.append([method, stacked(formulas(counts)), full, *map(stacked, (*numbers[0], *numbers[1]))])
         if method in PAPER:
             exact = [text(dict(zip(POLYNOMIALS[1], map(Fraction, p), strict=True))) for p in PAPER[method]]
-            values = [stacked([round(float(np.polyval(p, n))) for p in PAPER[method]]) for n in SHOWN]
-            rows.append([f"paper, {EQUATIONS[method]}", stacked(exact), *values, "", ""])
+            rows.append([f"paper, {EQUATIONS[method]}", "", stacked(exact), *[""] * (2 * len(SHOWN))])
     return rows
+
+
+def formulas(counts: Counts) -> list[str]:
+    multiplications, additions, depth = (text(fitted(counts, side)) for side in range(3))
+    return [multiplications, additions, f"depth {depth}"]
 
 
 def stacked(numbers: Sequence[Any]) -> str:
@@ -137,11 +115,12 @@ def stacked(numbers: Sequence[Any]) -> str:
 
 
 def fitted(counts: Counts, side: int) -> Formula | None:
-    """The polynomial in N that gives every count from two links on, or else the formula with log₂N that gives those
-    of powers of two; None if there is neither."""
-    links = sorted(n for n in counts if n > 1)
-    for terms in (*POLYNOMIALS, *LOGARITHMS):
-        chosen = [n for n in links if terms in POLYNOMIALS or n & (n - 1) == 0]
+    """The polynomial in N that gives every count from two links on (or from three), or else the formula with log₂N
+    that gives those of powers of two; None if there is none."""
+    from_two, from_three = (sorted(n for n in counts if n >= least) for least in (2, 3))
+    powers = [n for n in from_two if n & (n - 1) == 0]
+    tries = [(terms, links) for links in (from_two, from_three) for terms in POLYNOMIALS]
+    for terms, chosen in (*tries, *((terms, powers) for terms in LOGARITHMS)):
         if len(chosen) <= len(terms):
             continue
         first = chosen[: len(terms)]

@@ -49,14 +49,26 @@ def test_every_method_has_a_generic_count_above_its_specialised_one(method: str)
     assert lw.operation_counts(4, method)[0] > special
 
 
+def test_the_articulated_body_algorithm_has_its_count_where_rotations_and_shifts_are_known() -> None:
+    for n in (2, 5, 9):
+        assert lw.operation_counts(n, "articulated-body", rotations=True) == (465 * n - 343, 401 * n - 312)
+
+
 @pytest.mark.parametrize("method", FORWARD_METHODS)
-def test_what_is_counted_is_forward_dynamics(method: str) -> None:
+def test_rotations_and_shifts_cost_no_more_than_full_matrices(method: str) -> None:
+    with_rotations, with_matrices = (np.array(lw.operation_counts(6, method, rotations=x)) for x in (True, False))
+    assert np.all(with_rotations == with_matrices) if method == "assembly" else np.all(with_rotations < with_matrices)
+
+
+@pytest.mark.parametrize("rotations", [False, True])
+@pytest.mark.parametrize("method", FORWARD_METHODS)
+def test_what_is_counted_is_forward_dynamics(method: str, rotations: bool) -> None:
     n, rng = 7, np.random.default_rng(0)
     mech = screws(n)
     q, v, tau = rng.standard_normal((3, n))
     links = Unrolled(ProgramFactory(mech.description).tree, {"q": q, "v": v, "tau": tau}).links
     inputs = [np.concatenate([np.ravel(given(link)[name]) for link in links]) for name in GIVEN]
-    found = generic_forward_dynamics(n, method).evaluate([*np.concatenate(inputs), *mech.gravity])
+    found = generic_forward_dynamics(n, method, rotations=rotations).evaluate([*np.concatenate(inputs), *mech.gravity])
     assert np.allclose(found, mech.forward_dynamics(q, v, tau), rtol=1e-9)
 
 

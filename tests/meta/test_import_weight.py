@@ -1,5 +1,7 @@
 """`import linkwright` stays light: heavy libraries come in when they are used."""
 
+from pathlib import Path
+
 from checkout import ROOT, python
 
 HEAVY = ("scipy", "xarray", "sympy", "matplotlib", "casadi", "jax", "cupy", "pinocchio", "typer", "rich", "lxml")
@@ -40,3 +42,10 @@ def test_reading_a_robot_needs_nothing_of_the_network_and_no_constraints() -> No
 
 def test_opening_a_study_needs_no_parser() -> None:
     assert "lark" not in loaded_after("import linkwright as lw\nlw.Study, lw.Stepping, lw.AnalysisSettings")
+
+
+def test_running_a_model_to_its_page_needs_no_tables_of_xarray(tmp_path: Path) -> None:
+    model = ROOT / "examples" / "models" / "slider_crank.mks"
+    words = ["run", str(model), "-o", str(tmp_path)]
+    code = f"from linkwright.cli.app import run\nassert run({words!r}) == 0"
+    assert not loaded_after(code) & {"scipy", "xarray", "pandas", "dask", "sympy", "matplotlib", "lxml", "http"}

@@ -2,6 +2,7 @@
 
 import random
 from fractions import Fraction
+from pathlib import Path
 
 import formulas
 import pytest
@@ -9,11 +10,13 @@ import sympy
 from formulas import cos, l2, lg2, lg3, m2, m3, sin, term
 from hypothesis import given, settings
 
+import linkwright as lw
 from linkwright.symbolic.formulas.formula import Applied, Block, Root, Sum, Symbol, Term, Trig, evaluate
 from linkwright.symbolic.printing import text
 from linkwright.symbolic.printing.printed_sheet import Split, split
 from linkwright.symbolic.printing.sympy_out import to_sympy, to_sympy_block
 
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 few = settings(max_examples=25, deadline=None, derandomize=True)
 
 
@@ -136,6 +139,29 @@ def test_long_sums_are_the_very_expressions_that_sympy_builds(count: int, factor
     assert made == wanted
     assert made.args == wanted.args
     assert hash(made) == hash(wanted)
+
+
+@pytest.mark.parametrize("arm", ["puma560.dh.toml", "three_link.dh.toml"])
+def test_equations_are_the_very_expressions_that_sympy_builds(arm: str) -> None:
+    eq = lw.equations(lw.load(MODELS / arm), form="expanded")
+    for name in ("h", "g"):
+        entries = eq.block(name).entries
+        k = min((k for k, x in enumerate(entries) if len(x.terms) > 7), key=lambda k: len(entries[k].terms), default=0)
+        made, wanted = eq.sympy(name)[k], rebuilt(Sum(entries[k].terms))
+        assert made == wanted
+        assert made.args == wanted.args
+        assert hash(made) == hash(wanted)
+        assert [len(x.args) for x in eq.sympy(name)] == [len(x.args) for x in to_sympy_block(eq.block(name))]
+
+
+def test_sums_of_one_block_share_their_powers_and_stay_what_sympy_builds() -> None:
+    powers = [(f, n) for f in SYMBOLS + TURNS for n in (1, 2)]
+    chance, sums = random.Random(5), []
+    for _ in range(4):
+        chosen = [chance.sample(powers, 5) for _ in range(40)]
+        sums.append(Sum(tuple(Term(Fraction(chance.randint(1, 4), 3), tuple(x)) for x in chosen)))
+    for made, formula in zip(to_sympy_block(Block("h", (4,), tuple(sums))), sums, strict=True):
+        assert made.args == rebuilt(formula).args
 
 
 def test_a_sum_compares_equal_to_what_a_person_types() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.analysis import force_series
+from linkwright.base.activity import activity
 from linkwright.base.arguments import check_names, real_array
 from linkwright.base.arrays import Floats
 from linkwright.constraints.kinematic_motion import times_of
@@ -121,13 +122,15 @@ def analyse(
     check_names("way with freedom", [choice], FREEDOMS)
     system = replace(system, **_tolerances({key: value for key, value in asked.items() if key in newton}))
     notes = [*idle_settings(system, kind, choice), *remarks(d, kind, np.atleast_1d(points), mech.tree)]
-    if kind == "dynamic":
-        return _with_notes(_dynamic(mech, system, points, simulation, progress), notes)
-    if kind == "static":
-        return _with_notes(_static(mech, points, progress), notes)
-    if kind == "inverse dynamic":
-        return _with_notes(_inverse_dynamic(mech, system, points, choice, progress), notes)
-    return _with_notes(kinematic(mech, system, points, choice, progress), notes)
+    with activity("assembling") as work:
+        progress = progress or work.progress
+        if kind == "dynamic":
+            return _with_notes(_dynamic(mech, system, points, simulation, progress), notes)
+        if kind == "static":
+            return _with_notes(_static(mech, points, progress), notes)
+        if kind == "inverse dynamic":
+            return _with_notes(_inverse_dynamic(mech, system, points, choice, progress), notes)
+        return _with_notes(kinematic(mech, system, points, choice, progress), notes)
 
 
 def _tolerances(asked: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -55,7 +54,9 @@ def safe(text: object, most: int = LETTERS) -> str:
     letters = str(text)
     if len(letters) > most:
         letters = letters[: most - 1] + "…"
-    return html.escape(UNSEEN.sub("�", letters))
+    from html import escape  # weight: html.entities
+
+    return escape(UNSEEN.sub("�", letters))
 
 
 def heading(title: object, more: str = "") -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -103,11 +103,13 @@ def _show_speed(screen: Console, arm: Any, peer: Pinocchio | None, q: Any, v: An
 
 def panda() -> Path | None:
     """The Panda of the wheel `example-robot-data`, where that is installed."""
+    from importlib.metadata import PackageNotFoundError, files  # weight: email, socket
+
     try:
-        files = importlib.metadata.files("example-robot-data") or []
-    except importlib.metadata.PackageNotFoundError:
+        listed = files("example-robot-data") or []
+    except PackageNotFoundError:
         return None
-    urdfs = [Path(str(file.locate())) for file in files if file.name == "panda.urdf"]
+    urdfs = [Path(str(file.locate())) for file in listed if file.name == "panda.urdf"]
     return next((file for file in urdfs if file.exists()), None)
 
 
@@ -143,7 +145,7 @@ class Pinocchio:
     def of(cls, path: Path) -> Pinocchio | None:
         """Pinocchio, or None where it is not installed."""
         try:
-            return cls(importlib.import_module("pinocchio"), path)
+            return cls(import_module("pinocchio"), path)
         except ImportError:
             return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 import linkwright as lw
+from linkwright.base.activity import shown_by
 from linkwright.errors import LinkwrightError, on_one_line, visible
 
 if TYPE_CHECKING:
@@ -217,6 +218,7 @@ class Bar:
 
     def __init__(self, screen: Console, word: str = "assembling") -> None:
         self._shown = 0.0
+        self._activities = ExitStack()
         self._bar: Any = self.progress(screen, word) if screen.is_terminal else None
 
     def progress(self, screen: Console, word: str) -> Any:
@@ -230,18 +232,24 @@ class Bar:
     def __enter__(self) -> Bar:
         if self._bar is not None:
             self._bar.start()
+            self._activities.enter_context(shown_by(self.activity))
         return self
 
     def __call__(self, done: float, total: float) -> None:
         """So many of so many time points, or seconds of simulated time."""
         self.show("time points" if isinstance(total, int) else "simulated time", done, total)
 
+    def activity(self, word: str, done: float, total: float) -> None:
+        """What the library does meanwhile: compiling, say."""
+        self.show(word, done, total)
+
     def show(self, word: str, done: float, total: float) -> None:
         """What it is at, and how far."""
         if self._bar is not None and perf_counter() - self._shown > 0.05:
             self._shown = perf_counter()
-            self._bar.update(self._task, description=word, total=total, completed=done)
+            self._bar.update(self._task, description=word, total=total or None, completed=done)
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
+            self._activities.close()
             self._bar.stop()

@@ -192,6 +192,9 @@ class _CaseBar(Bar):
         self._task = bar.add_task(word, total=None, rate="")
         return bar
 
+    def activity(self, word: str, done: float, total: float) -> None:
+        """The bar counts cases; what is done for one of them does not move it."""
+
     def __call__(self, done: float, total: float) -> None:
         """So many cases of so many."""
         self._done[:] = [int(done), int(total)]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import webbrowser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +12,9 @@ import linkwright as lw
 from linkwright.cli.screen import console, made_folder, printed_warnings
 from linkwright.errors import LinkwrightError
 from linkwright.formats.model_files import ENDINGS
+
+if TYPE_CHECKING:
+    from http.server import ThreadingHTTPServer
 
 
 def view(
@@ -61,6 +63,7 @@ def view(
 
 def server(page: bytes, port: int = 0) -> ThreadingHTTPServer:
     """A server of one page, for this machine alone, on a free port unless one is given."""
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # weight: http, ssl
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

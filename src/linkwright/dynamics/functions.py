@@ -95,18 +95,22 @@ class Request:
     ranks_hold: bool = False  # constraints have the same ranks at all values that free parameters will have
 
 
+_CLOSED = "closed.closed_recorders"
+
+
 @dataclass(frozen=True)
 class Recorder:
-    """A function of `dynamics.recorders` by its name, imported when it is called."""
+    """A function of `dynamics.recorders`, or of another module beside it, by its name; imported when it is called."""
 
     name: str
+    module: str = "recorders"
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)
 
     @property
     def function(self) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(import_module("linkwright.dynamics.recorders"), self.name)
+        function: Callable[..., Any] = getattr(import_module(f"linkwright.dynamics.{self.module}"), self.name)
         return function
 
 
@@ -211,7 +215,7 @@ FUNCTIONS: dict[str, Function] = {
         f"the multipliers λ of M a + h = tau + Gᵀ λ, {_LOOPS}",
         ("q", "v", "tau"),
         ("lambda",),
-        Recorder("constraint_forces"),
+        Recorder("constraint_forces", _CLOSED),
         rolls=True,
         forces=True,
         closed=True,
@@ -222,7 +226,7 @@ FUNCTIONS: dict[str, Function] = {
         f"the least change of q that closes the loops to first order, and what is open, {_LOOPS}",
         ("q",),
         ("dv", "phi"),
-        Recorder("position_correction"),
+        Recorder("position_correction", _CLOSED),
         rolls=True,
         forces=True,
         closed=True,
@@ -234,7 +238,7 @@ FUNCTIONS: dict[str, Function] = {
         f"the least change of v that keeps the loops closed, and how fast they open, {_LOOPS}",
         ("q", "v"),
         ("dv", "rate"),
-        Recorder("velocity_projection"),
+        Recorder("velocity_projection", _CLOSED),
         rolls=True,
         forces=True,
         closed=True,
@@ -254,7 +258,7 @@ FUNCTIONS: dict[str, Function] = {
         "∂a/∂q, ∂a/∂v and ∂a/∂tau; q varies in tangent space",
         ("q", "v", "tau"),
         ("da_dq", "da_dv", "da_dtau"),
-        Recorder("closed_forward_derivatives"),
+        Recorder("derivatives", _CLOSED),
         of_tree=Recorder("forward_dynamics_derivatives"),
         dense=5_000,
         forces=True,

@@ -11,7 +11,6 @@ import numpy as np
 from linkwright.dynamics import body_quantities
 from linkwright.dynamics import dynamics_derivatives as derivatives
 from linkwright.dynamics import recording_context as gears
-from linkwright.dynamics.closed import closed_recorders as closed
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.inertia_checks import contraction
 from linkwright.dynamics.methods import assembly_method as assembly
@@ -36,7 +35,9 @@ DENSE = 12  # rates up to which M⁻¹ is unrolled too
 def forward_dynamics(context: Context) -> Any:
     factory, gravity = context.factory, context.gravity
     if factory.closed and isinstance(context, RecordingContext):
-        return closed.accelerations(context)[0]
+        from linkwright.dynamics.closed.closed_recorders import accelerations  # weight: constraints
+
+        return accelerations(context)[0]
     tau, wrenches = context.driven(), context.applied()
     name = "mass-matrix" if factory.coupled else context.request.method
     if name == "assembly":
@@ -104,9 +105,6 @@ difference = _of_links(body_quantities.difference)
 coordinate_rates = _of_links(body_quantities.rate)
 pose, twist = _in_frame(body_quantities.frame_pose), _in_frame(body_quantities.frame_twist)
 jacobian = _in_frame(body_quantities.frame_jacobian)
-constraint_forces = closed.constraint_forces
-position_correction, velocity_projection = closed.position_correction, closed.velocity_projection
-closed_forward_derivatives = closed.derivatives
 
 
 def potential_energy(context: Context) -> Any:

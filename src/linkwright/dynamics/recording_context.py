@@ -17,7 +17,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from linkwright.base.locks import cached_property
-from linkwright.constraints.free_body_dynamics import forward_dynamics, position_correction, velocity_projection
 from linkwright.dynamics.body_quantities import GROUND_POSE, poses, twists
 from linkwright.dynamics.closed.loop_constraints import OpenLoop, Pair, joint_pair, loop_link
 from linkwright.dynamics.functions import FUNCTIONS, Request
@@ -394,6 +393,9 @@ def record_rolled(factory: RequestRules, request: Request, *, packed: bool) -> P
 
 def record_masses(factory: RequestRules, request: Request) -> Program:
     """The program of a request as loops over free bodies and over the constraints that hold them, joints included."""
+    # weight: constraints, which trees do not need
+    from linkwright.constraints.free_body_dynamics import forward_dynamics, position_correction, velocity_projection
+
     _refuse_undetermined(factory, request)
     inputs = list(factory.shapes(request).items())
     layout = factory.assembled_masses if request.method == "assembly" else factory.masses

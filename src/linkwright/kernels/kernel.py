@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.base.activity import activity
 from linkwright.base.arguments import check_memory, empty, exact_array, real_array
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock, cached_property
@@ -112,7 +113,7 @@ class Kernel:
         """The program, recorded now if object code was found without it."""
         with self._lock:
             if self._program is None:
-                with preparing():
+                with preparing(), activity("recording a program"):
                     self._program = self._make()
             return self._program
 
@@ -187,7 +188,7 @@ class Kernel:
         if code is None:
             from linkwright.kernels.llvm.module_text import llvm_text  # weight: the text of LLVM
 
-            with preparing():
+            with preparing(), activity(f"compiling {self.program.name}"):
                 quickly = self._seldom and width == 1 and sum(map(len, self.program.blocks)) > _LONG
                 # Mechanisms whose parameters differ may have the same program.
                 shared = name if quickly else disk.key(self.program.digest, str(width), *compiler.cpu())

@@ -17,7 +17,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +32,8 @@ from linkwright.kernels.foreign_arrays import on_device
 from linkwright.tape.program import Buffer, Program
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from linkwright.kernels.llvm.compiler import Code
 
 Shape = tuple[int, ...]
@@ -228,6 +229,8 @@ def pool_size() -> int:
 @cache
 def pool() -> ThreadPoolExecutor:
     """The threads that large batches and teams share."""
+    from concurrent.futures import ThreadPoolExecutor  # weight: logging
+
     return ThreadPoolExecutor(max_workers=pool_size(), thread_name_prefix="linkwright")
 
 

@@ -22,6 +22,7 @@ from linkwright.model.description import GROUND, Description, sealed
 from linkwright.model.joint_motion import References
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
+from linkwright.results.labelled_arrays import motion_arrays
 from linkwright.results.motion_quantities import BodyArrays, joint_motion, references_of, tree_motion
 from linkwright.results.status import Counters, Series, Status
 from linkwright.spatial.rotation import euler_parameters, quaternion_product
@@ -325,9 +326,7 @@ class Solution:
     def data(self) -> xarray.Dataset:
         """All arrays as an xarray Dataset: dimensions time, body, axis (x, y, z) and parameter (e0..e3)."""
         if self._dataset is None:
-            from linkwright.results.solution_view import dataset  # weight: viewer
-
-            self._dataset = dataset(self)
+            self._dataset = motion_arrays(self).dataset()
         return self._dataset
 
     def save(self, path: str | os.PathLike[str]) -> None:

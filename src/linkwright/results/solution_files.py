@@ -19,7 +19,7 @@ import struct
 import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -34,23 +34,9 @@ from linkwright.model.body_motion import QUANTITIES
 from linkwright.model.description import Description, sealed
 from linkwright.model.topology import span
 from linkwright.model.tree import Coordinates, Tree
+from linkwright.results.labelled_arrays import Variable, motion_arrays
 from linkwright.results.solution import Occurrence, Solution, States
 from linkwright.results.status import Counters, Series, Status
-
-if TYPE_CHECKING:
-    import xarray
-
-
-def netcdf_bytes(data: xarray.Dataset) -> memoryview:
-    """The NetCDF 4 file of a dataset. No variable gets a fill value: NaN stays NaN, and every number itself."""
-    import h5netcdf  # weight: h5netcdf
-    from xarray.backends import H5NetCDFStore  # weight: xarray
-
-    buffer = io.BytesIO()
-    with h5netcdf.File(buffer, "w") as file:
-        data.dump_to_store(H5NetCDFStore(file), encoding={name: {"_FillValue": None} for name in data.variables})
-    return buffer.getbuffer()
-
 
 SIZE = 96  # bytes, of the longest
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -146,14 +132,15 @@ def save(solution: Solution, path: str | os.PathLike[str]) -> None:
     }
     content = np.frombuffer(json.dumps(header, allow_nan=False).encode("ascii"), np.uint8)
     what = {"long_name": "model, status and counters: bytes of a JSON text"}
-    data = solution.data.assign(header=("byte", content, what)).assign_attrs(source=f"Linkwright {__version__}")
+    more: dict[str, Variable] = {"header": (("byte",), content, what)}
     if solution.events:
         happened = solution.events
-        data = data.assign(event_time=("event", np.array([e.time for e in happened]), {"units": "s"}))
-        data = data.assign(event_q=(("event", "coordinate"), np.array([e.q for e in happened])))
-        data = data.assign(event_v=(("event", "rate"), np.array([e.v for e in happened])))
+        more["event_time"] = (("event",), np.array([e.time for e in happened]), {"units": "s"})
+        more["event_q"] = (("event", "coordinate"), np.array([e.q for e in happened]), {})
+        more["event_v"] = (("event", "rate"), np.array([e.v for e in happened]), {})
+    labelled = motion_arrays(solution).with_variables(more, source=f"Linkwright {__version__}")
     check_target(path)
-    write_bytes(path, netcdf_bytes(data))
+    write_bytes(path, labelled.netcdf())
     if unread:
         # The numbers are worth more than the model: other readers of NetCDF have them.
         text = f"{path} is written, but {unread}; read its numbers with xarray.open_dataset"

@@ -1,4 +1,4 @@
-"""What a solution shows: its table as a Dataset or CSV, its page with the animation, and its output in notebooks."""
+"""What a solution shows: its table as CSV, its page with the animation, and its output in notebooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from linkwright.base.files import atomic_text
 from linkwright.base.html import ROWS, beside, folded, heading, line, shown, span, table
 from linkwright.errors import LinkwrightError
 from linkwright.model.body_motion import QUANTITIES
+from linkwright.results.labelled_arrays import AXES, PARAMETERS
 from linkwright.results.motion_quantities import one_coordinate
 from linkwright.results.solution import Solution
 from linkwright.results.solution_plots import curves
@@ -25,17 +26,6 @@ from linkwright.viewer.page import Animation, spread
 from linkwright.viewer.page import animate as animate_scene
 from linkwright.viewer.scene import scene
 
-if TYPE_CHECKING:
-    import xarray
-
-AXES = ("x", "y", "z")
-PARAMETERS = ("e0", "e1", "e2", "e3")
-#: What a simulation keeps of the spanning tree at every time: its dimension, and what it is.
-STATES = {
-    "q": ("coordinate", "coordinates of the spanning tree"),
-    "v": ("rate", "rates of the spanning tree"),
-    "a": ("rate", "accelerations of the spanning tree"),
-}
 #: The start of the column names of each quantity.
 _HEADS = {
     "position": "",
@@ -45,36 +35,6 @@ _HEADS = {
     "acceleration": "a",
     "angular_acceleration": "alpha_",
 }
-
-
-def dataset(solution: Solution) -> xarray.Dataset:
-    """Every quantity with its dimensions, labels and units."""
-    import xarray  # weight: xarray
-
-    d = solution.description
-    variables: dict[str, Any] = {}
-    for name, (size, unit, text) in QUANTITIES.items():
-        dimensions = ("time", "body", "axis" if size == 3 else "parameter")
-        variables[name] = (dimensions, solution.arrays[name], {"units": unit, "long_name": text})
-    variables["iterations"] = ("time", solution.iterations, {"units": "1", "long_name": "Newton iterations"})
-    if solution.series:
-        names, units = list(solution.series), [x.unit for x in solution.series.values()]
-        table = np.stack([x.values for x in solution.series.values()], axis=1)
-        text = f"forces and torques, in the units {', '.join(dict.fromkeys(units))}"
-        variables["series"] = (("time", "name"), table, {"long_name": text})
-        variables["unit"] = ("name", np.array(units, dtype=object), {"long_name": "unit of a series"})
-    if solution.states is not None:
-        for name, (dimension, text) in STATES.items():
-            variables[name] = (("time", dimension), getattr(solution.states, name), {"long_name": text})
-    labels = {
-        "time": ("time", solution.time, {"units": "s", "long_name": "time"}),
-        "body": ("body", np.array(list(d.body_names), dtype=object), {"long_name": "body"}),
-        "axis": ("axis", np.array(AXES, dtype=object), {"long_name": "axis of ground"}),
-        "parameter": ("parameter", np.array(PARAMETERS, dtype=object), {"long_name": "Euler parameter"}),
-    }
-    if solution.series:
-        labels["name"] = ("name", np.array(names, dtype=object), {"long_name": "name of a series"})
-    return xarray.Dataset(variables, labels, {"title": d.name, "outcome": str(solution.status)})
 
 
 def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwright.base.activity import activity
 from linkwright.base.arguments import (
     check_names,
     check_points,
@@ -125,7 +126,8 @@ def simulate(
         run.keep_at(checkpoint, resume=saving.resume)
     elif saving.resume:
         raise ModelError("resume=True needs the file to continue from: give lw.Saving(checkpoint=..., resume=True)")
-    solution = run.solution(progress)
+    with activity("simulating") as work:
+        solution = run.solution(progress or work.progress)
     if step is not None:
         # What only methods that choose their steps look at.
         idle = [name for name, set_ in (("rtol", rtol != RTOL), ("atol", atol), ("max_step", max_step)) if set_]

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,9 @@ from linkwright.base.files import atomic_text, check_target, kind, open_regular,
 from linkwright.base.html import heading, line, shown, table
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound, on_one_line
+from linkwright.results.labelled_arrays import LabelledArrays, Variable, texts
 from linkwright.results.solution import Solution
-from linkwright.results.solution_files import SIZE, Stored, fault, netcdf_bytes
+from linkwright.results.solution_files import SIZE, Stored, fault
 from linkwright.sweeps.plan import Plan, plan_text
 from linkwright.sweeps.store import DATASET, FORMAT, MANIFEST, VERSION, Store, header_of, plan_of, read_manifest
 from linkwright.sweeps.task import MISSING, Batch, Task, joined
@@ -49,21 +50,20 @@ def gathered(task: Task, plan: Plan, batches: Mapping[int, Batch]) -> Batch:
     return Batch({**arrays, **batch.arrays}, batch.reasons)
 
 
-def dataset(task: Task, plan: Plan, batch: Batch) -> xarray.Dataset:
-    """Dimension case, with the parameters as its coordinates; series have the dimension time besides."""
-    import xarray  # weight: xarray
-
-    variables: dict[str, Any] = {}
-    expressions = dict(task.outputs)
+def case_arrays(task: Task, plan: Plan, batch: Batch) -> LabelledArrays:
+    """Dimension case, with the parameters as its labels; series have the dimension time besides."""
+    expressions, cases = dict(task.outputs), ("case",)
+    variables: dict[str, Variable] = {}
     for name, x in batch.arrays.items():
-        what = {"long_name": expressions.get(name, name)}
-        variables[name] = (_dimensions(name, x, len(task.times)), x, what)
-    reasons = np.array(batch.reasons, dtype=object)
-    variables["ok"] = ("case", np.array([not reason for reason in batch.reasons], bool))
-    variables["reason"] = ("case", reasons)
-    coordinates: dict[str, Any] = {"case": np.arange(len(plan)), "time": ("time", np.array(task.times), {"units": "s"})}
-    coordinates |= {name: ("case", plan.values[:, k]) for k, name in enumerate(plan.names)}
-    return xarray.Dataset(variables, coordinates, {"model": _model_name(task)})
+        variables[name] = (_dimensions(name, x, len(task.times)), x, {"long_name": expressions.get(name, name)})
+    variables["ok"] = (cases, np.array([not reason for reason in batch.reasons], bool), {})
+    variables["reason"] = (cases, texts(batch.reasons), {})
+    labels: dict[str, Variable] = {
+        "case": (cases, np.arange(len(plan)), {}),
+        "time": (("time",), np.array(task.times), {"units": "s"}),
+    }
+    labels |= {name: (cases, plan.values[:, k], {}) for k, name in enumerate(plan.names)}
+    return LabelledArrays(variables, labels, {"model": _model_name(task)})
 
 
 def _dimensions(name: str, x: Floats, points: int) -> tuple[str, ...]:
@@ -84,16 +84,17 @@ def save(task: Task, plan: Plan, batch: Batch, path: str | os.PathLike[str]) -> 
     header = header_of(task, plan) | {"outputs": list(batch.arrays), "reasons": known}
     header["task"]["folder"] = ""
     content = np.frombuffer(json.dumps(header, allow_nan=False).encode("ascii"), np.uint8)
-    data = dataset(task, plan, batch).drop_vars("reason")
+    whole = case_arrays(task, plan, batch)
+    variables = {_name_in_file(name): whole.variables[name] for name in batch.arrays}
+    ok = np.array([not reason for reason in batch.reasons], np.int8)
     why = np.array([number[reason] for reason in batch.reasons], np.int32)
-    data = data.assign(
-        ok=("case", data["ok"].values.astype(np.int8)),
-        why=("case", why, {"long_name": "number of the reason of failure, from 1"}),
-        header=("byte", content, {"long_name": "model, plan and reasons: bytes of a JSON text"}),
-    ).assign_attrs(source=f"Linkwright {header['linkwright']}")
-    data = data.rename({name: _name_in_file(name) for name in batch.arrays})
+    variables["ok"] = (("case",), ok, {})
+    variables["why"] = (("case",), why, {"long_name": "number of the reason of failure, from 1"})
+    variables["header"] = (("byte",), content, {"long_name": "model, plan and reasons: bytes of a JSON text"})
+    source = {"source": f"Linkwright {header['linkwright']}"}
+    labelled = LabelledArrays(variables, whole.labels, {**whole.attributes, **source})
     check_target(path)
-    write_bytes(path, netcdf_bytes(data), links=False)
+    write_bytes(path, labelled.netcdf(), links=False)
 
 
 def _name_in_file(name: str) -> str:
@@ -219,7 +220,7 @@ class Study:
     def data(self) -> xarray.Dataset:
         """All of it: dimension case, with the parameters as coordinates; series have the dimension time besides."""
 
-        return dataset(self.task, self.plan, self._batch)
+        return case_arrays(self.task, self.plan, self._batch).dataset()
 
     def grid(self) -> xarray.Dataset:
         """The good cases as an xarray dataset with a dimension for every parameter that varies.

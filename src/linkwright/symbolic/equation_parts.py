@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal, get_args
 
 from linkwright.base.arguments import check_names, counted
+from linkwright.base.collector import without_collection
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism import Mechanism
@@ -83,7 +84,7 @@ class Parts:
     @cached_property
     def form(self) -> str:
         """The form of properties and printers where no other is asked for: as chosen, or by the equations' length."""
-        return self._chosen or ("collected" if self.most() <= _COLLECTED else "expanded")
+        return self._chosen or ("collected" if self._few() else "expanded")
 
     @cached_property
     def _forms(self) -> Forms:
@@ -204,7 +205,10 @@ class Parts:
         >>> lw.equations(lw.chain(2)).block("M").shape
         (2, 2)
         """
-        form = self._form(form)
+        return self._block(name, self._form(form), progress)
+
+    def _block(self, name: str, form: str, progress: Progress | None = None, *, ordered: bool = True) -> Block:
+        """`block`; terms that need not be in the documented order are not sorted, where that takes long."""
         check_names("part of the equations", (name,), PARTS + MORE)
         if form == "recursive":
             steps = QUANTITIES[name].recursion or "..."
@@ -213,6 +217,9 @@ class Parts:
         if form == "grouped" and name in ("M", "h", "g"):
             return self._groups[name]
         write = self._forms.expanded if form == "expanded" else self._forms.collected
+        entries_by_place = self._entries
+        if form == "expanded" and not ordered:
+            write, entries_by_place = self.derivation.dynamics.ring.formula, {}
         n = self.n
         if name in ("friction", "springs"):
             return Block(name, (n,), getattr(self.model, name))
@@ -220,7 +227,11 @@ class Parts:
         places = list(product(*(range(size) for size in shape)))
         entries = []
         for k, at in enumerate(places, 1):
-            entries.append(self._entry(name, tuple(sorted(at)) if name == "M" else at, form, write))
+            position = tuple(sorted(at)) if name == "M" else at
+            key = f"{name}{position}", form
+            if key not in entries_by_place:
+                entries_by_place[key] = write(self.polynomial(name, *position))
+            entries.append(entries_by_place[key])
             if progress is not None:
                 progress(f"{name}{place(at, n)}", k, len(places))
         return Block(name, shape, tuple(entries), symmetric=name == "M")
@@ -230,11 +241,9 @@ class Parts:
         d = self.derivation
         return sum(self._forms.most(p) for p in (*d.dynamics.upper(), *d.h.values(), *d.g.values()))
 
-    def _entry(self, name: str, at: tuple[int, ...], form: str, write: Callable[[Poly], Sum]) -> Sum:
-        key = f"{name}{at}", form
-        if key not in self._entries:
-            self._entries[key] = write(self.polynomial(name, *at))
-        return self._entries[key]
+    def _few(self) -> bool:
+        """Whether the collected form has few terms; it has at least those of the expanded one."""
+        return self.derivation.terms() <= _COLLECTED and self.most() <= _COLLECTED
 
     def polynomial(self, name: str, *at: int) -> Poly:
         """An entry as it is kept: a polynomial of `derivation.dynamics.ring`."""
@@ -263,7 +272,8 @@ class Parts:
 
         form = self._form(form)
         if (name, form) not in self._sympy:
-            self._sympy[name, form] = to_sympy_block(self.block(name, form))
+            with without_collection():
+                self._sympy[name, form] = to_sympy_block(self._block(name, form, ordered=False))
         return self._sympy[name, form].copy()
 
     def terms(self, name: str, *at: int, form: str | None = None) -> list[str]:
@@ -302,7 +312,7 @@ class Parts:
     def _groups(self) -> dict[str, Block]:
         """The blocks of form (c)."""
         forms = Forms(self.regressor.ring)
-        return self.regressor.blocks(forms.collected if self.most() <= _COLLECTED else forms.expanded)
+        return self.regressor.blocks(forms.collected if self._few() else forms.expanded)
 
     @staticmethod
     def _column(names: Any) -> Any:

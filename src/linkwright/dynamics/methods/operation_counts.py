@@ -7,6 +7,8 @@ three steps: w, β and k; the way in; the way out. C_i, J_i and M_i are given th
 Two methods ask for more, which is given likewise. Virtual work asks for the wrenches that a joint holds, Q_i a full 6×5
 and T_i a full 6-vector. The assembly multiplies rotations from link to link and forms C_i of them: R_i a full 3×3 and
 p_i take the place of C_i. It also needs a body's moment and inertia, which are entries of M_i.
+
+To compare all methods, R_i and p_i can be given to each of them: products with C_i then use its structure.
 """
 
 from __future__ import annotations
@@ -49,22 +51,26 @@ GIVEN: dict[str, Shape] = {
 }
 
 
-def operation_counts(n: int, method: str) -> tuple[int, int]:
+def operation_counts(n: int, method: str, *, rotations: bool = False) -> tuple[int, int]:
     """Multiplications and additions of forward dynamics for a chain of `n` links, not specialised to its joints.
 
     - `n`: the number of links, from 1 on.
     - `method`: one of `Mechanism.forward_dynamics`.
+    - `rotations`: whether every link's rotation and shift are given, in place of a full 6×6 transform; False. The
+      method "assembly" always has them, so that only counts with `rotations` compare it with the others.
 
     Returns both numbers. A division or a square root counts as a multiplication, a subtraction or change of sign as an
     addition. Raises `NameNotFound` for another method.
 
     >>> lw.operation_counts(6, "articulated-body")
     (3434, 3021)
+    >>> lw.operation_counts(6, "articulated-body", rotations=True)
+    (2447, 2094)
     """
-    return grouped(generic_forward_dynamics(n, method).count())
+    return grouped(generic_forward_dynamics(n, method, rotations=rotations).count())
 
 
-def generic_forward_dynamics(n: int, method: str) -> Block:
+def generic_forward_dynamics(n: int, method: str, *, rotations: bool = False) -> Block:
     """Forward dynamics of a chain of n links: a block of `GIVEN`, each for all links, and gravity."""
     n = whole_number("the number of links n", n, 1)
     if method != ASSEMBLY and method not in METHODS:
@@ -77,7 +83,7 @@ def generic_forward_dynamics(n: int, method: str) -> Block:
         if method == ASSEMBLY:
             sheet = UnrolledSheet(GenericChain(tree, inputs, link=PlacedLink))
             return forward_dynamics(sheet, contract(tree.parent, stretch=1), gravity)
-        return METHODS[method](GenericChain(tree, inputs), gravity)
+        return METHODS[method](GenericChain(tree, inputs, link=PlacedLink if rotations else GenericLink), gravity)
 
     block, _, _ = trace(forward, [*((n, *shape) for shape in GIVEN.values()), (3,)])
     return block
@@ -165,6 +171,9 @@ class PlacedLink(GenericLink):
 
     def transform(self, terms: Array) -> Any:
         return Transform(General(self.r), self.p)
+
+    def composite_inward(self, terms: Array, numbers: Array) -> Array:
+        return self.transform(terms).inertia(ArticulatedInertia.from_dense(_full(numbers))).dense()[_UPPER]
 
     @property
     def moment(self) -> Array:

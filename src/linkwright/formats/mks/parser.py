@@ -12,14 +12,13 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
-from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from linkwright.base.arguments import shortened
 from linkwright.base.locks import Lock
+from linkwright.formats.mks.parser_tables import statement_parser
 from linkwright.formats.mks.syntax import (
     JOINT_WORDS,
     MAX_NAME,
@@ -206,9 +205,8 @@ class Parsed:
 
 @lru_cache(maxsize=1)
 def _parser() -> tuple[Any, Maker]:
-    grammar = files("linkwright.formats.mks").joinpath("grammar.lark").read_text(encoding="utf-8")
     maker = Maker()
-    return Lark(grammar, parser="lalr", start=["statement"], maybe_placeholders=False, transformer=maker), maker
+    return statement_parser(maker), maker
 
 
 def parsed_by_grammar(text: str, at: int, end: int) -> Statement:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import ctypes.util
 import hashlib
 import os
 import re
@@ -112,11 +111,13 @@ def stamp() -> str:
     except ImportError:
         llvmlite = "none"
     parts = [f"llvmlite {llvmlite}", f"numpy {np.__version__}"]
-    root = Path(__file__).resolve().parents[2]  # of the whole package: what is recorded depends on all of it
+    root = os.fspath(Path(__file__).resolve().parents[2])  # of the whole package: what is recorded depends on all of it
     whole = hashlib.sha256("\n".join(parts).encode())
-    for file in sorted(root.rglob("*.py")):
-        whole.update(str(file.relative_to(root)).encode())
-        whole.update(hashlib.sha256(file.read_bytes()).digest())
+    for folder, name in sorted((folder, name) for folder, _, names in os.walk(root) for name in names):
+        if name.endswith(".py"):
+            with open(f"{folder}{os.sep}{name}", "rb", buffering=0) as file:
+                content = file.readall()
+            whole.update(f"{folder[len(root) :]}/{name} {len(content)}\n".encode() + content)
     return whole.hexdigest()
 
 
@@ -250,7 +251,9 @@ def _process() -> ctypes.CDLL | None:
 
 @cache
 def _libm_file() -> ctypes.CDLL | None:
-    name = ctypes.util.find_library("m")
+    from ctypes.util import find_library  # weight: subprocess
+
+    name = find_library("m")
     return ctypes.CDLL(name) if name else None
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import log
 from warnings import warn
 
+from linkwright.base.activity import activity
 from linkwright.base.arguments import counted
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError, LinkwrightWarning
@@ -70,9 +71,11 @@ class Derivation:
         """Finds them all; an interruption ends it with a warning, and what was found stays."""
         self.begun = True
         try:
-            for name in self.entries():
-                if progress is not None:
-                    progress(name, self.done, self.total)
+            with activity("deriving") as work:
+                for name in self.entries():
+                    work.at(self.done, self.total, f"deriving {name}")
+                    if progress is not None:
+                        progress(name, self.done, self.total)
         except KeyboardInterrupt:
             text = f"the derivation was interrupted: {self.done} of {self.total} entries are found, the rest is missing"
             warn(text, LinkwrightWarning, stacklevel=3)

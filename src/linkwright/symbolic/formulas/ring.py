@@ -63,6 +63,7 @@ class Ring:
             self._factors += [Trig("sin", angle), Trig("cos", angle)]
         self._factors += [Root(r) for r in self.roots]
         self._factors += [*self.coordinates, *self.rates, *self.accelerations, *self.parameters, *self.opaque]
+        self._shared_powers = _SharedPowers(self._factors)
         self.at = {factor: k for k, factor in enumerate(self._factors)}
         self.ctx = fmpq_mpoly_ctx.get(tuple(f"x{k}" for k in range(len(self._factors))), Ordering.lex)
         self.gens = self.ctx.gens()
@@ -156,8 +157,8 @@ class Ring:
 
     def formula(self, p: Poly) -> Sum:
         """A polynomial as a flat formula, in the ring's own order."""
-        at = self._factors
-        return Sum(tuple(Term(x, tuple((at[k], n) for k, n in powers)) for powers, x in terms(p)))
+        shared = self._shared_powers
+        return Sum(tuple([Term(x, tuple([shared[item] for item in powers])) for powers, x in terms(p)]))
 
     def motion(self, q: Floats, v: Floats | None = None, a: Floats | None = None) -> dict[str, Any]:
         """The values of coordinates, rates and accelerations (..., n) by their symbols' names; None is zero."""
@@ -179,6 +180,17 @@ class Ring:
         """A polynomial at `values`, in floating point: (*shape)."""
         value: Floats = Compiled([p])(x)[..., 0]
         return value
+
+
+class _SharedPowers(dict[tuple[int, int], tuple[Factor, int]]):
+    """Powers of factors by (variable, power), made once: what is made of a power can be looked up by identity."""
+
+    def __init__(self, factors: Sequence[Factor]) -> None:
+        self._factors = factors
+
+    def __missing__(self, item: tuple[int, int]) -> tuple[Factor, int]:
+        pair = self[item] = (self._factors[item[0]], item[1])
+        return pair
 
 
 @lru_cache(2**12)

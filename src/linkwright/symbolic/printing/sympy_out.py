@@ -16,6 +16,8 @@ import sympy
 from linkwright.symbolic.formulas.formula import Applied, Block, Factor, Root, Sum, Symbol, Term, Trig
 from linkwright.symbolic.printing.printed_sheet import each_once
 
+_ROOT, _REWRITTEN = -1, -2
+
 
 def to_sympy(formula: Sum) -> sympy.Expr:
     """The formula in plain symbols: `sympy.Symbol(name)`, without assumptions."""
@@ -34,7 +36,11 @@ class _Expressions:
     def __init__(self) -> None:
         # By identity, and with the factor, so that it lives as long: a cosine's hash costs more than its expression.
         self._powers: dict[tuple[int, int], tuple[Factor, Any]] = {}
-        self._numbers: dict[tuple[int, int, tuple[tuple[Root, int], ...]], tuple[Any, tuple[Any, ...]]] = {}
+        self._places: dict[int, tuple[tuple[Factor, int], int, int]] = {}  # by the identity of a pair of a term
+        self._expressions: list[Any] = []
+        self._known: dict[Any, int] = {}
+        self._bases: dict[Any, int] = {}
+        self._numbers: dict[tuple[int, int, tuple[tuple[Factor, int], ...]], tuple[Any, list[int]]] = {}
 
     def sum(self, formula: Sum) -> Any:
         if len(formula.terms) < 8 or not _ordered_as_expected():
@@ -68,7 +74,7 @@ class _Expressions:
     # -- long sums ----------------------------------------------------------------------------------------------
     def long(self, formula: Sum) -> Any:
         """The sum by ranks; terms that SymPy may rewrite (with brackets, or sin(−x)) are left to it."""
-        plain: list[tuple[Any, list[Any]]] = []
+        plain: list[tuple[Any, list[int]]] = []
         left = []
         for term in formula:
             simple = self._parts(term)
@@ -76,24 +82,26 @@ class _Expressions:
                 left.append(self.by_sympy(term))
             else:
                 plain.append(simple)
-        ranks = _ranks({id(x): x for number, parts in plain for x in (number, *parts)}.values())
+        used = [self._expressions[k] for k in {k for _, places in plain for k in places}]
+        ranks = _ranks([*{id(number): number for number, _ in plain}.values(), *used])
+        rank_of = [ranks.get(x, -1) for x in self._expressions]
+        by_rank = list(ranks)
         one, mul = sympy.S.One, partial(sympy.Mul._from_args, is_commutative=True)
         constant: list[Any] = []
         products: dict[tuple[int, ...], tuple[tuple[int, ...], Any]] = {}
-        for number, parts in plain:
-            order = sorted((ranks[x], x) for x in parts) if len(parts) > 1 else [(ranks[x], x) for x in parts]
-            key = tuple([rank for rank, _ in order])
+        for number, places in plain:
+            key = tuple(sorted([rank_of[k] for k in places]))
             if key in products:  # like terms: SymPy collects them
                 return sympy.Add(*(self.by_sympy(term) for term in formula))
             if not key:
                 constant.append(number)
                 products[key] = (key, None)
-            elif number is one and len(order) == 1:
-                products[key] = (key, order[0][1])
+            elif number is one and len(key) == 1:
+                products[key] = (key, by_rank[key[0]])
             elif number is one:
-                products[key] = (key, mul([x for _, x in order]))
+                products[key] = (key, mul([by_rank[k] for k in key]))
             else:
-                products[key] = ((ranks[number], *key), mul([number, *(x for _, x in order)]))
+                products[key] = ((ranks[number], *key), mul([number, *[by_rank[k] for k in key]]))
         terms = [pair for pair in products.values() if pair[1] is not None]
         classes = _ranks_of_classes(x for _, x in terms)
         # `Basic.compare`: the class, how many arguments, the arguments one by one.
@@ -102,30 +110,50 @@ class _Expressions:
         fast = sympy.Add._from_args(total, is_commutative=True) if len(total) > 1 else sympy.Add(*total)
         return sympy.Add(fast, *left) if left else fast
 
-    def _parts(self, term: Term) -> tuple[Any, list[Any]] | None:
-        """A term's number and its powers of different bases; None where SymPy may rewrite their product."""
-        parts = []
-        bases = set()
-        roots = []
-        for factor, power in term.factors:
-            if type(factor) is Root:
-                roots.append((factor, power))
-                continue
-            if type(factor) is not Symbol and type(factor) is not Trig:
+    def _parts(self, term: Term) -> tuple[Any, list[int]] | None:
+        """A term's number and the places of its powers of different bases; None where SymPy may rewrite the product."""
+        places, bases, roots = [], set(), []
+        known = self._places
+        for pair in term.factors:
+            entry = known.get(id(pair)) or self._placed(pair)
+            place = entry[1]
+            if place >= 0:
+                places.append(place)
+                bases.add(entry[2])
+            elif place == _ROOT:
+                roots.append(pair)
+            else:
                 return None
-            expression = self.power(factor, power)
-            if not expression.is_Pow and not expression.is_Symbol and not expression.is_Function:
-                return None
-            bases.add(expression.base if expression.is_Pow else expression)
-            parts.append(expression)
-        if len(bases) != len(parts):
+        if len(bases) != len(places):
             return None
         key = (term.number.numerator, term.number.denominator, tuple(roots))
         split = self._numbers.get(key)
         if split is None:
-            split = self._numbers[key] = self.by_sympy(Term(term.number, tuple(roots))).as_coeff_mul()
-        number, surds = split
-        return number, [*parts, *surds]
+            number, surds = self.by_sympy(Term(term.number, tuple(roots))).as_coeff_mul()
+            split = self._numbers[key] = (number, [self._place(x) for x in surds])
+        return split[0], places + split[1]
+
+    def _placed(self, pair: tuple[Factor, int]) -> tuple[tuple[Factor, int], int, int]:
+        """A pair with the places of its power among the expressions and of its base among the bases.
+
+        The first place is `_ROOT` of a root, and `_REWRITTEN` of what SymPy may rewrite in a product.
+        """
+        factor, power = pair
+        entry = (pair, _ROOT if type(factor) is Root else _REWRITTEN, 0)
+        if type(factor) is Symbol or type(factor) is Trig:
+            expression = self.power(factor, power)
+            if expression.is_Pow or expression.is_Symbol or expression.is_Function:
+                base = expression.base if expression.is_Pow else expression
+                entry = (pair, self._place(expression), self._bases.setdefault(base, len(self._bases)))
+        self._places[id(pair)] = entry
+        return entry
+
+    def _place(self, expression: Any) -> int:
+        """The place of an expression among those that products are made of, put there if it is new."""
+        place = self._known.setdefault(expression, len(self._expressions))
+        if place == len(self._expressions):
+            self._expressions.append(expression)
+        return place
 
 
 def _rational(x: Fraction) -> Any:
