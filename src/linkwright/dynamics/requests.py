@@ -117,7 +117,7 @@ class Structure:
     @property
     def has_pair_derivatives(self) -> bool:
         """Whether the recursion over pairs of bodies covers this mechanism."""
-        return not self.description.elements and all(kind.steady for kind in set(self.tree.kinds))
+        return not self.description.elements
 
     @property
     def coupled(self) -> bool:
