@@ -63,11 +63,14 @@ class Motion:
         self.before: list[list[Array]] = [[] for _ in range(n)]  # v_p of each rate
         self.v_columns: list[list[Array]] = [[] for _ in range(n)]  # V
         self.ground_acceleration: Array = ground_acceleration(gravity)
+        self.ground = Transform(General(np.eye(3)), np.zeros(3))  # in the common frame
         self.terms = [link.terms() for link in links]
         for i in order:
             step = links[i].transform(self.terms[i])
             if i == root:
                 self.ground_acceleration = step.outward(self.ground_acceleration)
+                turn = step.rotation.matrix().T
+                self.ground = Transform(General(turn), -(turn @ np.asarray(step.p)))
                 place = Transform(General(np.eye(3)), np.zeros(3))
             elif parent[i] < 0:
                 place = Transform(General(step.rotation.matrix()), np.asarray(step.p))
@@ -204,19 +207,19 @@ class Pairs(Motion):
         dot_a = [self.rate_columns(i) for i in range(self.t.n)]
         for i in range(self.t.n):
             carried = self.below[i], self.p[i], self.b[i]
-            above = self.t.ancestors(i)
+            higher = [(j, c) for j in self.t.ancestors(i) for c in range(len(self.columns[j]))]
             for k, column in enumerate(self.columns[i]):
                 # Joint i moved: what it carries, seen from the joints above, and from its own before this rate.
                 fq = force_by_coordinate(*carried, column, self.v_columns[i][k], big_a[i][k], f[i])
                 fv = force_by_rate(*carried, column, dot_a[i][k])
-                own = range(k) if self.one_by_one(i) else ()
-                for m, c in (*((i, c) for c in own), *((m, c) for m in above for c in range(len(self.columns[m])))):
+                own = range(k if self.one_by_one(i) else 0)
+                for m, c in [(i, c) for c in own] + higher:
                     self._put(dq, m, c, i, k, dot(self.columns[m][c], fq))
                     self._put(dv, m, c, i, k, dot(self.columns[m][c], fv))
                 # The joints above (and this one) moved: this joint's force.
                 rows = force_rows(*carried, column)
-                own = range(k + 1) if self.one_by_one(i) else range(len(self.columns[i]))
-                for j, c in (*((i, c) for c in own), *((j, c) for j in above for c in range(len(self.columns[j])))):
+                own = range(k + 1 if self.one_by_one(i) else len(self.columns[i]))
+                for j, c in [(i, c) for c in own] + higher:
                     self._put(dq, i, k, j, c, moved_as_a_whole(*rows, big_a[j][c], self.v_columns[j][c]))
                     self._put(dv, i, k, j, c, moved_as_a_whole(*rows, dot_a[j][c], self.columns[j][c]))
         return dq, dv

@@ -121,7 +121,7 @@ class Function:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     record: Recorder
-    of_tree: Recorder | None = None  # records the whole program of a tree, in place of `record`
+    whole: Recorder | None = None  # records the whole program in place of `record`; None where that one is to
     rolls: bool = False  # whether it has a rolled form of trees, or of free bodies
     dense: int = 0  # related pairs of links beyond which it is refused, 0 for none
     forces: bool = False  # whether force elements take part
@@ -255,7 +255,7 @@ FUNCTIONS: dict[str, Function] = {
         ("q", "v", "tau"),
         ("da_dq", "da_dv", "da_dtau"),
         Recorder("closed_forward_derivatives"),
-        of_tree=Recorder("forward_dynamics_derivatives"),
+        whole=Recorder("forward_dynamics_derivatives"),
         dense=5_000,
         forces=True,
         closed=True,

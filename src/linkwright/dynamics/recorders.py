@@ -11,6 +11,7 @@ import numpy as np
 from linkwright.dynamics import body_quantities
 from linkwright.dynamics import dynamics_derivatives as derivatives
 from linkwright.dynamics import recording_context as gears
+from linkwright.dynamics.closed import closed_derivatives
 from linkwright.dynamics.closed import closed_recorders as closed
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.dynamics.inertia_checks import contraction
@@ -183,9 +184,15 @@ def _tape_derivatives(context: RecordingContext, a: Array) -> tuple[Array, Array
 
 def forward_dynamics_derivatives(
     factory: RequestRules, request: Request, shapes: dict[str, tuple[int, ...]]
-) -> Program:
-    """∂a/∂q, ∂a/∂v, ∂a/∂tau: ∂τ and M⁻¹ on all columns; laid out for few rates."""
+) -> Program | None:
+    """∂a/∂q, ∂a/∂v, ∂a/∂tau: ∂τ and M⁻¹ on all columns; laid out for few rates.
+
+    None for closed mechanisms that `closed.derivatives` is for.
+    """
     nv = factory.tree.coordinates.nv
+    if factory.closed:
+        over_rates = nv > DENSE and closed_derivatives.covers(factory)
+        return closed_derivatives.record(factory, request, shapes) if over_rates else None
     if nv > DENSE and factory.has_pair_derivatives and not factory.coupled:
         return _over_rates(factory, request, shapes)
     names = list(shapes)

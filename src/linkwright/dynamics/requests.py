@@ -211,7 +211,7 @@ class Structure:
 
 
 UNROLL = Method.unrolls  # links up to which a recursion is unrolled
-FEW_RATES = 12  # of closed mechanisms whose derivatives compile in seconds
+FEW_RATES = 12  # of closed mechanisms whose derivatives, all of them laid out, compile in seconds
 
 
 class RequestRules(Structure):
@@ -385,7 +385,12 @@ class RequestRules(Structure):
     def derivable(self) -> bool:
         """Whether the derivatives of forward dynamics can be laid out, and compiled within seconds."""
         few = self.pairs <= FUNCTIONS["forward_dynamics_derivatives"].dense and not self.carried_by_constraints
-        return few and (not self.closed or (self.tree.coordinates.nv <= FEW_RATES and not self.rotors))
+        if not self.closed or not few or self.rotors:
+            return few and not self.rotors
+        # weight: the recorders of closed mechanisms
+        from linkwright.dynamics.closed.closed_derivatives import covers
+
+        return self.tree.coordinates.nv <= FEW_RATES or covers(self)
 
     @cached_property
     def carried_by_constraints(self) -> bool:

@@ -13,142 +13,24 @@ M⁻¹ acts on columns: M = LᵀDL, L⁻ᵀ first, which keeps rows that are not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from linkwright.base.locks import cached_property
 from linkwright.dynamics import dynamics_derivatives as formulas
 from linkwright.dynamics.dynamics_derivatives import Inertia, Matrix, Motion
 from linkwright.dynamics.methods.ltdl_factor import Factor, factorise
+from linkwright.dynamics.rate_tables import Lanes, RateOrder, Table, beside
 from linkwright.dynamics.traversals.traversal import Unrolled, depth_first
 from linkwright.model.tree import Tree
 from linkwright.spatial.algebra import Array, dot, inertia_times, motion_cross
 from linkwright.spatial.rotation import General, Transform
 from linkwright.tape.block import equal, less_equal, where
 from linkwright.tape.build import ProgramBuilder, Ref, Wiring, trace, with_every_input
-from linkwright.tape.program import ITEM, Case, Each, Operand, Solve
-
-#: Products of three entries up to which the factors of M are computed in straight code.
-STRAIGHT_FACTOR = 4_000
-
+from linkwright.tape.program import ITEM, Case, Each, Solve
 
 BODY = ("mass", "moment", "inertia")
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A rate: its link, which of the link's rates it is, and how many rates its joint has that are one motion."""
-
-    link: int
-    index: int
-    together: int
-
-
-class RateOrder:
-    """The rates of a tree in depth-first order, and the groups in which they follow each other without branches."""
-
-    def __init__(self, tree: Tree) -> None:
-        kinds, at = tree.kinds, tree.coordinates.v_at
-        self.rates = [
-            Rate(i, k, kinds[i].nv if kinds[i].steady else 1)
-            for i in depth_first(tree.parent.tolist())
-            for k in range(kinds[i].nv)
-        ]
-        #: The number of each rate among the mechanism's.
-        self.numbers = [int(at[r.link]) + r.index for r in self.rates]
-        place = {(r.link, r.index): n for n, r in enumerate(self.rates)}
-        self.parent: list[int] = []
-        for r in self.rates:
-            i, k = (r.link, r.index - 1) if r.index else (tree.parent[r.link], -1)
-            while k < 0 <= i and not kinds[i].nv:
-                i = tree.parent[i]
-            self.parent.append(-1 if i < 0 else place[int(i), k if k >= 0 else kinds[i].nv - 1])
-        children = [self.parent.count(n) for n in range(len(self.rates))]
-        starts = [n for n, p in enumerate(self.parent) if p < 0 or children[p] > 1 or p != n - 1]
-        self.groups = [range(a, b) for a, b in zip(starts, [*starts[1:], len(self.rates)], strict=True)]
-        #: The last rate of each rate's own motion: rates up to it move the rate's link as a whole.
-        self.last = [n + max(r.together - 1 - r.index, 0) for n, r in enumerate(self.rates)]
-
-    def __len__(self) -> int:
-        return len(self.rates)
-
-    def above(self, n: int) -> Iterator[int]:
-        """The rates above one, nearest first."""
-        n = self.parent[n]
-        while n >= 0:
-            yield n
-            n = self.parent[n]
-
-    @cached_property
-    def related(self) -> list[list[int]]:
-        """For every group the rates that are above, in or below it, in order."""
-        ends = [group[-1] for group in self.groups]
-        below = [[n for n in range(len(self)) if n > end and end in self.above(n)] for end in ends]
-        return [sorted([*self.above(end), end, *more]) for end, more in zip(ends, below, strict=True)]
-
-    @property
-    def straight(self) -> bool:
-        """Whether the factors of M are computed in straight code."""
-        depth = [sum(1 for _ in self.above(n)) for n in range(len(self))]
-        return sum(d * (d + 1) // 2 for d in depth) <= STRAIGHT_FACTOR
-
-
-class Table:
-    """Named rows of numbers, one number a rate."""
-
-    def __init__(self, builder: ProgramBuilder, name: str, fields: Mapping[str, int], count: int) -> None:
-        self.count, self.at = count, {}
-        rows = 0
-        for field, size in fields.items():
-            self.at[field] = (rows, size)
-            rows += size
-        self.ref = builder.temporary(builder.free_name(name), (rows, count))
-
-    def beside(self, field: str) -> list[Operand]:
-        """A field's numbers of the rate whose turn it is, one operand each."""
-        first, size = self.at[field]
-        return [beside(self.ref, first + k, self.count) for k in range(size)]
-
-    def whole(self, field: str) -> Operand:
-        """A field's numbers of all rates."""
-        first, size = self.at[field]
-        return self.ref.part(first * self.count, (size * self.count,)).operand
-
-
-def beside(matrix: Ref, row: int, count: int) -> Operand:
-    """The number of a row of a matrix that belongs to the rate whose turn it is."""
-    return matrix.part(row * count, (1,)).at((1, ITEM)).operand
-
-
-class Lanes:
-    """Records what is computed of one rate (or link) from tables, as a case of a statement over these."""
-
-    def __init__(self, *sources: Table, target: Table | None = None) -> None:
-        self.sources, self.target, self.wiring = sources, target, Wiring()
-        self._whole: dict[str, Array] = {}
-
-    def _source(self, field: str) -> Table:
-        return next(table for table in self.sources if field in table.at)
-
-    def here(self, field: str) -> Array:
-        """A field's numbers of the rate whose turn it is."""
-        return np.array([x for o in self._source(field).beside(field) for x in self.wiring.read(o)])
-
-    def of(self, field: str, n: int) -> Array:
-        """A field's numbers of rate n, the same for all whose turn it is."""
-        if field not in self._whole:
-            table = self._source(field)
-            self._whole[field] = np.array(self.wiring.read(table.whole(field))).reshape(-1, table.count)
-        return self._whole[field][:, n]
-
-    def leave(self, field: str, values: Array) -> None:
-        """Store a field's numbers of the rate whose turn it is."""
-        assert self.target is not None
-        for o, x in zip(self.target.beside(field), values, strict=True):
-            self.wiring.write(o, [self.wiring.recorder.lift(x)])
 
 
 class TreeDerivatives:
@@ -164,7 +46,8 @@ class TreeDerivatives:
         self.geared = False
         body = {"mass": 1, "moment": 3, "inertia": 6}
         carried = {**body, "p": 3, "b": 9, "f0": 6}
-        self.placed = Table(builder, "links", {"R": 9, "o": 3, "w": 6, "b": 6, **body}, tree.n)
+        #: The last one is ground.
+        self.placed = Table(builder, "links", {"R": 9, "o": 3, "w": 6, "b": 6, **body}, tree.n + 1)
         self.bodies = Table(builder, "bodies", carried, tree.n)
         self.given = Table(builder, "rates", {"J": 6, "v": 6, "both": 6, "b0": 6, "rotor": 1}, n)
         self.carried = Table(builder, "carried", carried, n)
@@ -191,7 +74,7 @@ class TreeDerivatives:
         cases = [record(kind).wiring.case(self.builder) for kind in kinds]
         self._each(cases, [kinds.index(kind) for kind in several])
 
-    def _each_group(self, record: Callable[[int, range], Wiring]) -> None:
+    def each_group(self, record: Callable[[int, range], Wiring]) -> None:
         """A statement with a case for each group."""
         cases = [record(g, group).case(self.builder) for g, group in enumerate(self.order.groups)]
         self._each(cases, range(len(cases)))
@@ -215,6 +98,9 @@ class TreeDerivatives:
             place = motion.place[i]
             pose = (*place.rotation.matrix().reshape(-1), *place.p)
             links.append([*pose, *motion.velocity[i], *b[i], link.mass, *link.moment, *link.inertia])
+        ground = motion.ground
+        pose = (*ground.rotation.matrix().reshape(-1), *ground.p)
+        links.append([*pose, *np.zeros(6), *motion.ground_acceleration, *np.zeros(10)])
         for r in self.order.rates:
             i, k = r.link, r.index
             link = traversal.links[i]
@@ -266,7 +152,7 @@ class TreeDerivatives:
 
         def record(g: int, group: range) -> Wiring:
             lanes = Lanes(self.given, self.rows)
-            j, number, rotor = lanes.here("J"), self._number(lanes), lanes.here("rotor")[0]
+            j, number, rotor = lanes.here("J"), self.number_here(lanes), lanes.here("rotor")[0]
             for m in self.order.related[g]:
                 if m >= group[0]:
                     entry = dot(lanes.of("YJ", m), j)
@@ -275,9 +161,9 @@ class TreeDerivatives:
                     lanes.wiring.write(beside(self.m, m, self.n), [entry])
             return lanes.wiring
 
-        self._each_group(record)
+        self.each_group(record)
 
-    def _number(self, lanes: Lanes) -> Any:
+    def number_here(self, lanes: Lanes) -> Any:
         """The number of the rate whose turn it is."""
         return lanes.wiring.read(self.number.part(0, (1,)).at((1, ITEM)).operand)[0]
 
@@ -330,7 +216,7 @@ class TreeDerivatives:
     def force_derivatives(self) -> None:
         """∂τ/∂q and ∂τ/∂v of related rates, where the accelerations are known."""
         self._each_rate(self._turned_forces)
-        self._each_group(self._pairs)
+        self.each_group(self._pairs)
 
     def _turned_forces(self, several: bool) -> Lanes:
         lanes = Lanes(self.given, self.carried, self.rows, self.added, target=self.turned)
@@ -343,7 +229,7 @@ class TreeDerivatives:
 
     def _pairs(self, g: int, group: range) -> Wiring:
         lanes = Lanes(self.given, self.rows, self.turned)
-        number = self._number(lanes)
+        number = self.number_here(lanes)
         j, a, v, dot_a = (lanes.here(field) for field in ("J", "A", "V", "dotA"))
         fq, fv = lanes.here("Fq"), lanes.here("Fv")
         for m in self.order.related[g]:
@@ -433,7 +319,7 @@ class TreeDerivatives:
                     wiring.write(beside(target, m, n), [wiring.recorder.lift(x[m])])
                 return wiring
 
-            self._each_group(record)
+            self.each_group(record)
         if self.order.numbers != list(range(n)):
             renumbered = builder.temporary("renumbered", (3, n, n))
             self._renumbered(inward, renumbered, n, n * n)
@@ -469,6 +355,3 @@ class TreeDerivatives:
             cases.append(builder.case(block, sources, targets))
         which = [g for g, group in enumerate(self.order.groups) for _ in group]
         builder.add(Each(n, tuple(cases), "map", builder.column(which) if len(cases) > 1 else None))
-
-
-__all__ = ["RateOrder", "TreeDerivatives"]
