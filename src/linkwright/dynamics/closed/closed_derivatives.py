@@ -219,7 +219,7 @@ class _Closed:
         numbers = [c.source.length.evaluate(context.constants)] if c.source.length is not None else []
 
         def equations(r: Array, p: Array, w: Array, u: Array, forces: Array, numbers: Array) -> Array:
-            form_at: tuple[Any, ...] = (c.form, r, p, numbers[:-1], [], numbers[-1])
+            form_at = (c.form, r, p, numbers[:-1], (), numbers[-1])
             g = jacobian(*form_at)
             return np.concatenate([g.T @ forces, g @ u + drift(*form_at, w), g.reshape(-1)])
 
