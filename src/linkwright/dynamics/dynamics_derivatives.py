@@ -137,15 +137,15 @@ class Pairs(Motion):
     def _compose(self) -> None:
         """Composite inertias, momenta and B, from the tips to ground."""
         n, links = self.t.n, self.t.links
-        self.own: list[Inertia] = [(0.0, np.zeros(3), np.zeros(6))] * n
+        self.bodies: list[Inertia] = [(0.0, np.zeros(3), np.zeros(6))] * n
         self.below: list[Inertia] = [(0.0, np.zeros(3), np.zeros(6))] * n  # composite
         self.p: list[Array] = [np.zeros(3)] * n  # composite linear momentum
         self.b: list[Array] = [np.zeros((3, 3))] * n  # composite B_a
         for i in reversed(self.t.order):
             link = links[i]
-            self.own[i] = self.place[i].rigid(link.mass, np.asarray(link.moment), np.asarray(link.inertia))
-            momentum, b = momentum_and_b(self.own[i], self.velocity[i])
-            self._add(i, self.own[i], momentum[:3], b)
+            self.bodies[i] = self.place[i].rigid(link.mass, np.asarray(link.moment), np.asarray(link.inertia))
+            momentum, b = momentum_and_b(self.bodies[i], self.velocity[i])
+            self._add(i, self.bodies[i], momentum[:3], b)
             if self.t.parent[i] >= 0:
                 self._add(self.t.parent[i], self.below[i], self.p[i], self.b[i])
 
@@ -160,7 +160,7 @@ class Pairs(Motion):
         """The composite wrench through every joint."""
         f: list[Array] = [np.zeros(6)] * self.t.n
         for i in reversed(self.t.order):
-            f[i] = f[i] + own_wrench(self.own[i], self.velocity[i], b[i])
+            f[i] = f[i] + own_wrench(self.bodies[i], self.velocity[i], b[i])
             j = self.t.parent[i]
             if j >= 0:
                 f[j] = f[j] + f[i]
@@ -212,14 +212,14 @@ class Pairs(Motion):
                 # Joint i moved: what it carries, seen from the joints above, and from its own before this rate.
                 fq = force_by_coordinate(*carried, column, self.v_columns[i][k], big_a[i][k], f[i])
                 fv = force_by_rate(*carried, column, dot_a[i][k])
-                own = range(k if self.one_by_one(i) else 0)
-                for m, c in [(i, c) for c in own] + higher:
+                same = range(k if self.one_by_one(i) else 0)
+                for m, c in [(i, c) for c in same] + higher:
                     self._put(dq, m, c, i, k, dot(self.columns[m][c], fq))
                     self._put(dv, m, c, i, k, dot(self.columns[m][c], fv))
                 # The joints above (and this one) moved: this joint's force.
                 rows = force_rows(*carried, column)
-                own = range(k + 1 if self.one_by_one(i) else len(self.columns[i]))
-                for j, c in [(i, c) for c in own] + higher:
+                same = range(k + 1 if self.one_by_one(i) else len(self.columns[i]))
+                for j, c in [(i, c) for c in same] + higher:
                     self._put(dq, i, k, j, c, moved_as_a_whole(*rows, big_a[j][c], self.v_columns[j][c]))
                     self._put(dv, i, k, j, c, moved_as_a_whole(*rows, dot_a[j][c], self.columns[j][c]))
         return dq, dv

@@ -49,7 +49,7 @@ class TreeDerivatives:
         #: The last one is ground.
         self.placed = Table(builder, "links", {"R": 9, "o": 3, "w": 6, "b": 6, **body}, tree.n + 1)
         self.bodies = Table(builder, "bodies", carried, tree.n)
-        self.given = Table(builder, "rates", {"J": 6, "v": 6, "both": 6, "b0": 6, "rotor": 1}, n)
+        self.motions = Table(builder, "rates", {"J": 6, "v": 6, "both": 6, "b0": 6, "rotor": 1}, n)
         self.carried = Table(builder, "carried", carried, n)
         self.rows = Table(builder, "force rows", {"YJ": 6, "BJ": 3, "V": 6, "dotA": 6, "Fv": 6, "bias": 1}, n)
         self.added = Table(builder, "added accelerations", {"alpha": 6, "g": 6}, n)
@@ -81,7 +81,7 @@ class TreeDerivatives:
 
     def first(self, block: Any, inputs: Sequence[Ref]) -> None:
         """Run the block of `recursion`, and what follows for each link and rate without accelerations of joints."""
-        tables = [self.placed.ref, self.given.ref]
+        tables = [self.placed.ref, self.motions.ref]
         self.builder.add(Each(1, (self.builder.case(with_every_input(block), inputs, tables),)))
         case = self._body().wiring.case(self.builder)
         self.builder.add(Each(self.tree.n, (case,), "outward", None, self.builder.column([0, self.tree.n])))
@@ -89,7 +89,7 @@ class TreeDerivatives:
         self._each_rate(self._rate_rows)
 
     def recursion(self, traversal: Unrolled, gravity: Array) -> tuple[Array, Array]:
-        """The numbers of every link and of every rate at a = 0, as `placed` and `given` have them; to be recorded."""
+        """The numbers of every link and of every rate at a = 0, as `placed` and `motions` have them; to be recorded."""
         motion = Motion(traversal, gravity)
         b, before = motion.accelerations(None)
         links, rates = [], []
@@ -113,14 +113,14 @@ class TreeDerivatives:
         """What a body has by itself, in the common frame."""
         lanes = Lanes(self.placed, target=self.bodies)
         place = Transform(General(lanes.here("R").reshape(3, 3)), lanes.here("o"))
-        own = place.rigid(*(lanes.here(field)[0] if field == "mass" else lanes.here(field) for field in BODY))
+        body = place.rigid(*(lanes.here(field)[0] if field == "mass" else lanes.here(field) for field in BODY))
         w = lanes.here("w")
-        momentum, b = formulas.momentum_and_b(own, w)
-        for field, values in zip(BODY, ([own[0]], *own[1:]), strict=True):
+        momentum, b = formulas.momentum_and_b(body, w)
+        for field, values in zip(BODY, ([body[0]], *body[1:]), strict=True):
             lanes.leave(field, values)
         lanes.leave("p", momentum[:3])
         lanes.leave("b", b.reshape(-1))
-        lanes.leave("f0", formulas.own_wrench(own, w, lanes.here("b")))
+        lanes.leave("f0", formulas.own_wrench(body, w, lanes.here("b")))
         return lanes
 
     def _carry(self, bodies: Array) -> Array:
@@ -136,7 +136,7 @@ class TreeDerivatives:
         return inertia, lanes.here("p"), lanes.here("b").reshape(3, 3)
 
     def _rate_rows(self, several: bool) -> Lanes:
-        lanes = Lanes(self.given, self.carried, target=self.rows)
+        lanes = Lanes(self.motions, self.carried, target=self.rows)
         carried, j = self._carried(lanes), lanes.here("J")
         v = motion_cross(lanes.here("v"), j)
         dot_a = motion_cross(lanes.here("both"), j) if several else 2.0 * v
@@ -151,7 +151,7 @@ class TreeDerivatives:
         """The lower triangle of M of related rates; what stands above it has no meaning."""
 
         def record(g: int, group: range) -> Wiring:
-            lanes = Lanes(self.given, self.rows)
+            lanes = Lanes(self.motions, self.rows)
             j, number, rotor = lanes.here("J"), self.number_here(lanes), lanes.here("rotor")[0]
             for m in self.order.related[g]:
                 if m >= group[0]:
@@ -182,7 +182,7 @@ class TreeDerivatives:
         def add(a: Array, j: Array, yj: Array) -> tuple[Array, Array]:
             return self._sums([a[k] for k in self.order.numbers], j, yj)
 
-        columns = [self._whole(self.given, "J"), self._whole(self.rows, "YJ")]
+        columns = [self._whole(self.motions, "J"), self._whole(self.rows, "YJ")]
         self.builder.call(add, [a, *columns], [self.added.ref.part(k * 6 * self.n, (6, self.n)) for k in (0, 1)])
 
     def _whole(self, table: Table, field: str) -> Ref:
@@ -219,7 +219,7 @@ class TreeDerivatives:
         self.each_group(self._pairs)
 
     def _turned_forces(self, several: bool) -> Lanes:
-        lanes = Lanes(self.given, self.carried, self.rows, self.added, target=self.turned)
+        lanes = Lanes(self.motions, self.carried, self.rows, self.added, target=self.turned)
         carried, j, alpha = self._carried(lanes), lanes.here("J"), lanes.here("alpha")
         a = formulas.a_column(lanes.here("b0") + alpha, lanes.here("v"), j)
         f = lanes.here("f0") + inertia_times(*carried[0], alpha) + lanes.here("g")
@@ -228,7 +228,7 @@ class TreeDerivatives:
         return lanes
 
     def _pairs(self, g: int, group: range) -> Wiring:
-        lanes = Lanes(self.given, self.rows, self.turned)
+        lanes = Lanes(self.motions, self.rows, self.turned)
         number = self.number_here(lanes)
         j, a, v, dot_a = (lanes.here(field) for field in ("J", "A", "V", "dotA"))
         fq, fv = lanes.here("Fq"), lanes.here("Fv")
@@ -288,7 +288,7 @@ class TreeDerivatives:
             numbers = [stored[i].get(k, 0.0) for i, k in self.entries()] + [-x for x in factor.inverse]
             return np.array(numbers), *self._sums(a, j, yj)
 
-        j, bias, yj = (self._whole(*x) for x in ((self.given, "J"), (self.rows, "bias"), (self.rows, "YJ")))
+        j, bias, yj = (self._whole(*x) for x in ((self.motions, "J"), (self.rows, "bias"), (self.rows, "YJ")))
         sources = [self.m, bias, tau, j, yj]
         block, _, _ = trace(solve, [ref.shape for ref in sources])
         halves = [self.added.ref.part(k * 6 * n, (6, n)) for k in (0, 1)]

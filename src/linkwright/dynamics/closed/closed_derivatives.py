@@ -183,7 +183,7 @@ class _Closed:
             def local(links: Array, j: Array, a: Array, forces: Array, *arrays: Array, pair: _Between = pair) -> Any:
                 return self._derivatives(pair, links, j, a, forces, self._context(state, arrays))
 
-            j = Ref(self.tree.given.whole("J"), (6, self.nv))
+            j = Ref(self.tree.motions.whole("J"), (6, self.nv))
             shapes = [placed.ref.shape, (6, self.nv), (self.nv,), (self.m,), *(self.shapes[name] for name in state)]
             block, _, _ = trace(local, shapes)
             refs = [placed.ref, j, a, multipliers, *sources]
@@ -224,8 +224,8 @@ class _Closed:
             return np.concatenate([g.T @ forces, g @ u + drift(*form_at, w), g.reshape(-1)])
 
         relative = (r1.T @ r2, r1.T @ (p2 - p1), x.outward(w), x.outward(u))
-        own = forces[pair.first_row : pair.first_row + pair.size]
-        values, by_pose, by_twist = _tangents(equations, (*relative, own, np.array([*numbers, law[0]])))
+        pushes = forces[pair.first_row : pair.first_row + pair.size]
+        values, by_pose, by_twist = _tangents(equations, (*relative, pushes, np.array([*numbers, law[0]])))
         m = pair.size
         gradient = np.array(values[6 + m :]).reshape(m, 6)
         wrench = x.inward(np.array(values[:6]))
@@ -244,7 +244,7 @@ class _Closed:
             return beside(residuals.part(part * n, (1,)), row, wide)
 
         def record(g: int, group: range) -> Wiring:
-            lanes = Lanes(tree.given, tree.rows, tree.turned)
+            lanes = Lanes(tree.motions, tree.rows, tree.turned)
             wiring, number = lanes.wiring, tree.number_here(lanes)
             by_q: list[Any] = [0.0] * n
             by_v: list[Any] = [0.0] * n
