@@ -3,7 +3,7 @@
     python benchmarks/forms.py [LINKS ...]
 
 For ladders of four-bars: microseconds of a call and seconds to its first result, laid out and as loops over free
-bodies. `UNROLL` in `dynamics/requests.py` is held against this table: the number of links up to which calls are laid out.
+bodies. `UNROLL` in `dynamics/requests.py`, the links up to which calls are laid out, is held against this table.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ CLOSED = ("four_bar", "slider_with_rod", "rssr", "platform", "pen_on_line", "dri
 
 
 def mixed_tree(seed=0):
-    """A branched tree with joints of one rate, of several that are one motion, and of several that follow each other."""
+    """A branched tree; joints have one rate, several that are one motion, or several that follow each other."""
     rng = np.random.default_rng(seed)
     kinds = ("free", "revolute", "universal", "spherical", "planar", "prismatic")
     kinds = (*kinds, "revolute", "universal", "revolute")

@@ -124,6 +124,7 @@ class Function:
     whole: Recorder | None = None  # records the whole program in place of `record`; None where that one is to
     rolls: bool = False  # whether it has a rolled form of trees, or of free bodies
     dense: int = 0  # related pairs of links beyond which it is refused, 0 for none
+    over_rates: int = 0  # the same where it is recorded over rates, 0 for functions that never are
     forces: bool = False  # whether force elements take part
     loops: bool = False  # whether the spanning tree's answer holds for closed loops too
     closed: bool = False  # whether loops, rods and drivers take part; if it rolls, bodies are free masses then
@@ -257,6 +258,7 @@ FUNCTIONS: dict[str, Function] = {
         Recorder("closed_forward_derivatives"),
         whole=Recorder("forward_dynamics_derivatives"),
         dense=5_000,
+        over_rates=20_000,
         forces=True,
         closed=True,
     ),

@@ -276,7 +276,7 @@ def derivatives(context: RecordingContext) -> tuple[Array, Array, Array]:
     nv = context.factory.tree.coordinates.nv
     if nv > MOST:
         raise ModelError(
-            f"forward_dynamics_derivatives of closed mechanisms are laid out up to {MOST} rates; this one has {nv}: "
+            f"forward_dynamics_derivatives of this closed mechanism are laid out up to {MOST} rates; it has {nv}: "
             "use mech.linearise, or products with mech.program('forward_dynamics', form='unrolled').forward()"
         )
     if not nv:
