@@ -46,7 +46,6 @@ from linkwright.tape.derivative_blocks import Directions, push_forward
 from linkwright.tape.program import ITEM, Each, Program
 from linkwright.tape.split_block import split
 
-
 MOST = 64  # rates up to which the system of the constraints, which is straight code, compiles in seconds
 
 
