@@ -125,9 +125,10 @@ class Function:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     record: Recorder
-    of_tree: Recorder | None = None  # records the whole program of a tree, in place of `record`
+    whole: Recorder | None = None  # records the whole program in place of `record`; None where that one is to
     rolls: bool = False  # whether it has a rolled form of trees, or of free bodies
     dense: int = 0  # related pairs of links beyond which it is refused, 0 for none
+    over_rates: int = 0  # the same where it is recorded over rates, 0 for functions that never are
     forces: bool = False  # whether force elements take part
     loops: bool = False  # whether the spanning tree's answer holds for closed loops too
     closed: bool = False  # whether loops, rods and drivers take part; if it rolls, bodies are free masses then
@@ -259,8 +260,9 @@ FUNCTIONS: dict[str, Function] = {
         ("q", "v", "tau"),
         ("da_dq", "da_dv", "da_dtau"),
         Recorder("derivatives", _CLOSED),
-        of_tree=Recorder("forward_dynamics_derivatives"),
+        whole=Recorder("forward_dynamics_derivatives"),
         dense=5_000,
+        over_rates=20_000,
         forces=True,
         closed=True,
     ),

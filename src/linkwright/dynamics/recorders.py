@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.dynamics import body_quantities
 from linkwright.dynamics import dynamics_derivatives as derivatives
 from linkwright.dynamics import recording_context as gears
-from linkwright.dynamics.functions import Request
+from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.dynamics.inertia_checks import contraction
 from linkwright.dynamics.methods import assembly_method as assembly
 from linkwright.dynamics.methods import mass_matrix as composite
@@ -23,6 +23,7 @@ from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.tangents import state_derivatives
 from linkwright.dynamics.traversals.rolled import rate_parents
 from linkwright.dynamics.traversals.traversal import SingularLink, Traversal, Unrolled
+from linkwright.dynamics.tree_derivatives import TreeDerivatives
 from linkwright.errors import ModelError
 from linkwright.model.tree_contraction import Contraction
 from linkwright.spatial.algebra import Array
@@ -180,9 +181,19 @@ def _tape_derivatives(context: RecordingContext, a: Array) -> tuple[Array, Array
 
 def forward_dynamics_derivatives(
     factory: RequestRules, request: Request, shapes: dict[str, tuple[int, ...]]
-) -> Program:
-    """∂a/∂q, ∂a/∂v, ∂a/∂tau: one block for M's factors and ∂τ, then M⁻¹ on all columns at once."""
+) -> Program | None:
+    """∂a/∂q, ∂a/∂v, ∂a/∂tau: ∂τ and M⁻¹ on all columns; laid out for few rates.
+
+    None for closed mechanisms that `closed.derivatives` is for.
+    """
     nv = factory.tree.coordinates.nv
+    if factory.closed:
+        from linkwright.dynamics.closed import closed_derivatives  # weight: constraints
+
+        over_rates = nv > DENSE and closed_derivatives.covers(factory)
+        return closed_derivatives.record(factory, request, shapes) if over_rates else None
+    if nv > DENSE and factory.has_pair_derivatives and not factory.coupled:
+        return _over_rates(factory, request, shapes)
     names = list(shapes)
 
     def parts(*arrays: Array) -> Any:
@@ -211,6 +222,30 @@ def forward_dynamics_derivatives(
     method: Method = "cholesky" if parent is None else "ltl"
     builder.add(Solve(method, mass.operand, right.operand, solution.operand, nv, nv, 3 * nv, parent))
     _scatter(builder, solution, outputs, nv)
+    return builder.build(single=False)
+
+
+def _over_rates(factory: RequestRules, request: Request, shapes: dict[str, tuple[int, ...]]) -> Program:
+    """The same by statements over rates."""
+    nv = factory.tree.coordinates.nv
+    builder = ProgramBuilder(request.function)
+    inputs = {name: builder.input(name, shape) for name, shape in shapes.items()}
+    outputs = [builder.output(n, (nv, nv)) for n in FUNCTIONS[request.function].outputs]
+    tree = TreeDerivatives(builder, factory.tree)
+    state = {name: shape for name, shape in shapes.items() if name != "tau"}
+
+    def recursion(*arrays: Array) -> Array:
+        context = RecordingContext(factory, request, dict(zip(state, arrays, strict=True)))
+        return tree.recursion(context.traversal(), context.gravity)
+
+    tree.first(traced(factory, recursion, state)[0], [inputs[name] for name in state])
+    tree.mass_matrix()
+    if not tree.order.straight:
+        tree.by_a_solver(inputs["tau"], outputs)
+        return builder.build(single=False)
+    tree.solved_accelerations(inputs["tau"])
+    tree.force_derivatives()
+    tree.minus_inverse(outputs)
     return builder.build(single=False)
 
 

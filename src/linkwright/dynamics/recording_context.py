@@ -361,8 +361,8 @@ def record(factory: RequestRules, request: Request) -> Program:
     """The program of a request with every link's arithmetic laid out and its constants folded."""
     _refuse_undetermined(factory, request)
     row, shapes = FUNCTIONS[request.function], factory.shapes(request)
-    if row.of_tree is not None and not factory.closed:
-        program: Program = row.of_tree(factory, request, shapes)
+    program: Program | None = None if row.whole is None else row.whole(factory, request, shapes)
+    if program is not None:
         return program
     names = list(shapes)
 

@@ -26,6 +26,7 @@ from linkwright.dynamics.functions import (
     LOOP_METHODS,
     METHODS,
     REFERENCES,
+    Function,
     Method,
     Request,
 )
@@ -117,7 +118,7 @@ class Structure:
     @property
     def has_pair_derivatives(self) -> bool:
         """Whether the recursion over pairs of bodies covers this mechanism."""
-        return not self.description.elements and all(kind.steady for kind in set(self.tree.kinds))
+        return not self.description.elements
 
     @property
     def coupled(self) -> bool:
@@ -211,7 +212,7 @@ class Structure:
 
 
 UNROLL = Method.unrolls  # links up to which a recursion is unrolled
-FEW_RATES = 12  # of closed mechanisms whose derivatives compile in seconds
+FEW_RATES = 12  # of closed mechanisms whose derivatives, all of them laid out, compile in seconds
 
 
 class RequestRules(Structure):
@@ -327,12 +328,18 @@ class RequestRules(Structure):
             return
         if request.method and not self.coupled:
             self._check_inertias(request)
-        if spec.dense and self.pairs > spec.dense:
+        most = self._most_pairs(spec)
+        if most and self.pairs > most:
             raise ModelError(
-                f"{request.function} would lay out {self.pairs} pairs of related links, more than the {spec.dense} "
+                f"{request.function} would lay out {self.pairs} pairs of related links, more than the {most} "
                 "that can be compiled; "
                 "for derivatives use products: mech.program('forward_dynamics').forward() and .reverse()"
             )
+
+    def _most_pairs(self, spec: Function) -> int:
+        """How many pairs of related links a function is recorded for; 0 for any number."""
+        over_rates = spec.over_rates and self.has_pair_derivatives and not self.coupled
+        return spec.over_rates if over_rates else spec.dense
 
     def _check_closed(self, request: Request) -> None:
         """Refuse what cannot be answered for closed mechanisms."""
@@ -384,8 +391,14 @@ class RequestRules(Structure):
     @cached_property
     def derivable(self) -> bool:
         """Whether the derivatives of forward dynamics can be laid out, and compiled within seconds."""
-        few = self.pairs <= FUNCTIONS["forward_dynamics_derivatives"].dense and not self.carried_by_constraints
-        return few and (not self.closed or (self.tree.coordinates.nv <= FEW_RATES and not self.rotors))
+        most = self._most_pairs(FUNCTIONS["forward_dynamics_derivatives"])
+        few = self.pairs <= most and not self.carried_by_constraints
+        if not self.closed or not few or self.rotors:
+            return few and not self.rotors
+        # weight: the recorders of closed mechanisms
+        from linkwright.dynamics.closed.closed_derivatives import covers
+
+        return self.tree.coordinates.nv <= FEW_RATES or covers(self)
 
     @cached_property
     def carried_by_constraints(self) -> bool:

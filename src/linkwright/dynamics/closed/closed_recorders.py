@@ -276,7 +276,7 @@ def derivatives(context: RecordingContext) -> tuple[Array, Array, Array]:
     nv = context.factory.tree.coordinates.nv
     if nv > MOST:
         raise ModelError(
-            f"forward_dynamics_derivatives of closed mechanisms are laid out up to {MOST} rates; this one has {nv}: "
+            f"forward_dynamics_derivatives of this closed mechanism are laid out up to {MOST} rates; it has {nv}: "
             "use mech.linearise, or products with mech.program('forward_dynamics', form='unrolled').forward()"
         )
     if not nv:
@@ -285,6 +285,12 @@ def derivatives(context: RecordingContext) -> tuple[Array, Array, Array]:
     first, second = _changes(context, a, parts)
     first = np.concatenate([first, -np.eye(nv)], axis=1)
     second = np.concatenate([second, np.zeros((len(second), nv))], axis=1)
+    change = change_of(context, first, second)
+    return change[:, :nv], change[:, nv : 2 * nv], change[:, 2 * nv :]
+
+
+def change_of(context: RecordingContext, first: Array, second: Array) -> Array:
+    """δa (nv, k) for changes δR₁ (nv, k) and δR₂ (m, k) of the residuals; NaN beside a singular position."""
     traversal = moving(context)
     factor = factorise(mass_matrix(context.traversal()))
     blocks = blocks_of(context)
@@ -298,7 +304,7 @@ def derivatives(context: RecordingContext) -> tuple[Array, Array, Array]:
     # Where equations are nearly dependent that elsewhere are not, rounding is all that is left of the answer.
     with np.errstate(invalid="ignore"):
         change = change * where(regularity(context, traversal, constraints, g, blocks) <= SINGULAR, np.nan, 1.0)
-    return change[:, :nv], change[:, nv : 2 * nv], change[:, 2 * nv :]
+    return np.asarray(change)
 
 
 def _residual(context: RecordingContext, parts: Sequence[Array]) -> Array:

@@ -28,16 +28,23 @@ class Factor:
     def solve(self, b: Sequence[Any]) -> list[Any]:
         """M⁻¹ b."""
         x = list(b)
-        n = len(x)
-        for i in reversed(range(n)):
+        self.inward(x)
+        self.outward(x)
+        return x
+
+    def inward(self, x: list[Any]) -> None:
+        """x ← L⁻ᵀ x; entries that are zero by structure stay so."""
+        for i in reversed(range(len(x))):
             if not is_zero(x[i]):
                 for j, entry in self.rows[i]:
                     x[j] = x[j] - entry * x[i]
-        for i in range(n):
+
+    def outward(self, x: list[Any]) -> None:
+        """x ← L⁻¹ D⁻¹ x."""
+        for i in range(len(x)):
             x[i] = x[i] * self.inverse[i]
             for j, entry in self.rows[i]:
                 x[i] = x[i] - entry * x[j]
-        return x
 
 
 def factorise(matrix: Sequence[Sequence[Any]]) -> Factor:

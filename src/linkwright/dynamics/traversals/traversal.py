@@ -237,7 +237,7 @@ class Unrolled:
         self.rows: list[dict[str, Array]] = [{} for _ in range(self.n)]
         self.ground: dict[str, Array] = {}
         self._totals: dict[str, Array] = {}
-        self.order = _depth_first(self.parent) if only is None else sorted(only)
+        self.order = depth_first(self.parent) if only is None else sorted(only)
         self.links: list[Link] = [None] * self.n  # type: ignore[list-item]
         for i in self.order:
             self.links[i] = self._link(i, inputs, parameters)
@@ -356,7 +356,7 @@ def add_to(total: dict[Any, Any], key: Any, term: Any) -> None:
     total[key] = total[key] + term if key in total else term
 
 
-def _depth_first(parent: list[int]) -> list[int]:
+def depth_first(parent: list[int]) -> list[int]:
     """Positions with every link's descendants right after it."""
     children: list[list[int]] = [[] for _ in range(len(parent) + 1)]
     for i, p in enumerate(parent):

@@ -187,16 +187,17 @@ class Function(Writer):
 
         # Where blocks run again and again, inputs are read before anything is written.
         if again and plan.rows:
-            for k in range(block.first_input, first):
+            for k in plan.inputs:
                 value(k)
         if not plan.rows and self._moved(case, plan, start_of):
             return
-        self._operations(plan, plan.segments[segment], names, value)
+        leaving = _Leaving(self, case, plan, segment, start_of, once=not again)
+        self._operations(plan, plan.segments[segment], names, value, leaving)
         for k in plan.segments[segment]:
             if first + k in plan.slots:
                 at = self._slot(plan.slots[first + k])
                 self.line(f"store {self.type} {names[first + k]}, ptr {at}, align 8")
-        self._leave(case, plan, segment, start_of, value, once=not again)
+        leaving.others(value)
 
     def _moved(self, case: Case, plan: Plan, start_of: Callable[[Operand], Start]) -> bool:
         """A block that only moves whole runs of numbers between different buffers, as moves of memory."""
@@ -231,51 +232,16 @@ class Function(Writer):
         place = (self.low.spill + slot) * self.width
         return self.op(f"getelementptr double, ptr %scratch, i64 {place}")
 
-    def _leave(
+    def _operations(
         self,
-        case: Case,
         plan: Plan,
-        segment: int,
-        start_of: Callable[[Operand], Start],
+        todo: list[int],
+        names: dict[int, str],
         value: Callable[[int], str],
-        *,
-        once: bool,
+        leaving: _Leaving,
     ) -> None:
-        """Store a segment's outputs; operands with many zeros are cleared as a whole first."""
-        low = self.low
-        where = [(n, k) for n, operand in enumerate(case.outputs) for k in range(operand.size)]
-        numbers = plan.block.outputs.tolist()
-        constants = plan.block.constants.tolist()
-        cleared: set[int] = set()
-        if once and not plan.late:
-            zeros: dict[int, int] = {}
-            for (n, _), k in zip(where, numbers, strict=True):
-                if k < len(constants) and constants[k] == 0.0 and not case.outputs[n].add:
-                    zeros[n] = zeros.get(n, 0) + 1
-            cleared = {n for n, count in zeros.items() if count >= 16}
-        if segment == 0:
-            for n in sorted(cleared):
-                pointer, step, _ = start_of(case.outputs[n])
-                low.helper("memset", lambda: "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-                size = 8 * step * case.outputs[n].size
-                self.line(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
-        if plan.late:
-            for output in plan.outputs[segment]:
-                value(numbers[output])  # what is an input is read before anything is written
-        for output in plan.outputs[segment]:
-            (n, place), k = where[output], numbers[output]
-            operand = case.outputs[n]
-            if n in cleared and k < len(constants) and constants[k] == 0.0:
-                continue
-            result, target = value(k), start_of(operand)
-            if operand.add:
-                old = self.load_at(target, place)
-                result = self.op(f"fadd {FAST} {self.type} {old}, {result}")
-            self.store_at(result, target, place)
-
-    def _operations(self, plan: Plan, todo: list[int], names: dict[int, str], value: Callable[[int], str]) -> None:
         low, t, first, rows = self.low, self.type, plan.first, plan.rows
-        lines, here = self.lines, set(todo)
+        lines, here, early = self.lines, set(todo), leaving.early
         if self.width == 1 and low.pack > 1:
             self._packed_sines(plan, here, names, value)
         for k in todo:
@@ -289,6 +255,8 @@ class Function(Writer):
                 self.serial += 1
                 lines.append(f"  %x{self.serial} = {infix} {FAST} {t} {x}, {y}")
                 names[first + k] = f"%x{self.serial}"
+                if first + k in early:
+                    leaving.store(first + k, names[first + k])
             elif op in (O.SIN, O.COS):
                 both = self.sincos(value(a), self.width)
                 for part, partner in enumerate(plan.pairs[a]):
@@ -339,3 +307,69 @@ class Function(Writer):
                 for lane, partner in wanted:
                     assert partner is not None
                     names[first + partner] = self.op(f"extractelement {t} {half}, i32 {lane}")
+
+
+class _Leaving:
+    """The outputs of one segment on their way to memory.
+
+    In code that runs once, a sum or a product is stored where it is computed, so that no register holds it longer.
+    """
+
+    def __init__(
+        self, f: Function, case: Case, plan: Plan, segment: int, start_of: Callable[[Operand], Start], *, once: bool
+    ) -> None:
+        self.f, self.case, self.plan, self.start_of = f, case, plan, start_of
+        self.where = [(n, k) for n, operand in enumerate(case.outputs) for k in range(operand.size)]
+        self.numbers: list[int] = plan.block.outputs.tolist()
+        self.constants: list[float] = plan.block.constants.tolist()
+        self.left: dict[int, None] = dict.fromkeys(plan.outputs[segment])
+        self.once = once and not plan.late
+        self.cleared = self._cleared() if self.once else set()
+        if segment == 0:
+            self._clear()
+        self.early: dict[int, list[int]] = {}  # value → outputs
+        if self.once:
+            for output in self.left:
+                self.early.setdefault(self.numbers[output], []).append(output)
+
+    def _is_zero(self, k: int) -> bool:
+        return k < len(self.constants) and self.constants[k] == 0.0
+
+    def _cleared(self) -> set[int]:
+        """The operands with many zeros."""
+        zeros: dict[int, int] = {}
+        for (n, _), k in zip(self.where, self.numbers, strict=True):
+            if self._is_zero(k) and not self.case.outputs[n].add:
+                zeros[n] = zeros.get(n, 0) + 1
+        return {n for n, count in zeros.items() if count >= 16}
+
+    def _clear(self) -> None:
+        """Clear these as a whole, before anything is stored."""
+        for n in sorted(self.cleared):
+            pointer, step, _ = self.start_of(self.case.outputs[n])
+            self.f.low.helper("memset", lambda: "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+            size = 8 * step * self.case.outputs[n].size
+            self.f.line(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+
+    def store(self, k: int, name: str) -> None:
+        """Store a value to all the outputs that it is."""
+        for output in self.early[k]:
+            self._put(output, name)
+
+    def _put(self, output: int, name: str) -> None:
+        f, (n, place) = self.f, self.where[output]
+        operand = self.case.outputs[n]
+        target = self.start_of(operand)
+        if operand.add:
+            name = f.op(f"fadd {FAST} {f.type} {f.load_at(target, place)}, {name}")
+        f.store_at(name, target, place)
+        del self.left[output]
+
+    def others(self, value: Callable[[int], str]) -> None:
+        """Store what is left."""
+        todo = [x for x in self.left if not (self._is_zero(self.numbers[x]) and self.where[x][0] in self.cleared)]
+        if self.plan.late:
+            for output in todo:
+                value(self.numbers[output])  # what is an input is read before anything is written
+        for output in todo:
+            self._put(output, value(self.numbers[output]))

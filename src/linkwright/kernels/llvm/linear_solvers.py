@@ -1,30 +1,29 @@
-"""LLVM text of the linear solvers: loops over a copy of the matrix, lanes over states or right sides.
+"""LLVM text of the linear solvers: loops over a copy of the matrix.
 
-Cholesky and LᵀDL work on lane groups (all states at once; with one state, several right sides at once).
-LU and least norm choose pivots by the numbers, so they run state by state.
+Cholesky and LᵀDL are those of `symmetric_solvers`. LU and least norm choose pivots by the numbers, so they run state by
+state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from linkwright.kernels.llvm.instructions import FAST, number, splat, vector
-from linkwright.tape.statements import Operand, Solve
+from linkwright.kernels.llvm.instructions import number
+from linkwright.kernels.llvm.symmetric_solvers import LONG, PADDING, AlongRows, Loops, Symmetric, is_chain
+from linkwright.tape.statements import Solve
 
 if TYPE_CHECKING:
-    from linkwright.kernels.llvm.function_text import Function
     from linkwright.kernels.llvm.module_text import Lowering
-
-
-_GROUP = 8  # registers' worth of right sides laid out in one turn of a loop
 
 
 def solve_text(lowering: Lowering, solve: Solve, name: str) -> str:
     """The function of a `Solve` statement."""
     f = lowering.open(name)
     if solve.method in ("cholesky", "ltl"):
-        _Symmetric(f, solve, lowering.type).emit()
+        chain = solve.parent is None or is_chain(lowering.program.columns[solve.parent])
+        along_rows = chain and lowering.width == 1 and lowering.pack > 1 and solve.columns >= LONG
+        (AlongRows if along_rows else Symmetric)(f, solve, lowering.type).emit()
     else:
         _Pivoted(f, solve, "double").emit()
     return f.text()
@@ -32,149 +31,10 @@ def solve_text(lowering: Lowering, solve: Solve, name: str) -> str:
 
 def solve_room(solve: Solve) -> int:
     """Lane groups of scratch that a solver works in."""
-    return solve.rows * solve.columns + solve.columns * solve.right + 4 * solve.columns
+    return solve.rows * (solve.columns + PADDING) + solve.columns * solve.right + 4 * solve.columns
 
 
-class _Loops:
-    """Loops and element access over matrices in lane groups; `kind` is the type of an element."""
-
-    def __init__(self, f: Function, solve: Solve, kind: str) -> None:
-        self.f, self.solve, self.low, self.kind = f, solve, f.low, kind
-        self.width = f.low.width
-        spill = f.low.spill * self.width
-        self.work = f.op(f"getelementptr double, ptr %scratch, i64 {spill}")
-        n = solve.rows * solve.columns
-        self.second = f.op(f"getelementptr double, ptr {self.work}, i64 {n * self.width}")
-
-    def index(self, i: str, j: str, columns: int) -> str:
-        f = self.f
-        return f.op(f"add i64 {f.op(f'mul i64 {i}, {columns}')}, {j}")
-
-    def get(self, base: str, element: str) -> str:
-        return self.f.op(f"load {self.kind}, ptr {self.f.at(base, element, self.width)}, align 8")
-
-    def put(self, value: str, base: str, element: str, step: int | None = None) -> None:
-        at = self.f.at(base, element, self.width if step is None else step)
-        self.f.line(f"store {self.kind} {value}, ptr {at}, align 8")
-
-    def copy(self, operand: Operand, target: str) -> None:
-        """An operand's numbers into lane groups at `target`."""
-        self.f.copy(self.f.address(operand, "0"), (target, self.width, False), operand.size)
-
-    def arith(self, what: str, a: str, b: str, kind: str | None = None) -> str:
-        return self.f.op(f"{what} {FAST} {kind or self.kind} {a}, {b}")
-
-
-class _Symmetric(_Loops):
-    """Cholesky-like elimination without pivots: A = LᵀDL from the last row up.
-
-    With the ancestors of a tree only (`ltl`), or with all earlier rows (`cholesky`); the lower triangle is read.
-    """
-
-    def emit(self) -> None:
-        s, f = self.solve, self.f
-        n, k = s.columns, s.right
-        self.copy(s.matrix, self.work)
-        out, step, shared = f.address(s.solution, "0")
-        assert not shared
-        f.copy(f.address(s.rhs, "0"), (out, step, False), n * k)
-
-        def before(i: str, body: Callable[[str], None]) -> None:
-            if s.parent is not None:
-                f.ancestors(s.parent, i, body)
-            else:
-                f.repeat(f.op(f"add i64 {i}, -1"), "-1", body, -1)
-
-        def eliminate(k_row: str) -> None:
-            row = self._row(self.work, k_row, n)
-            inverse = self.arith("fdiv", splat(1.0, self.width), self.get(row, k_row))
-
-            def outer(i: str) -> None:
-                upper = self._row(self.work, i, n)
-                factor = self.arith("fmul", self.get(row, i), inverse)
-
-                def inner(j: str) -> None:
-                    product = self.arith("fmul", factor, self.get(row, j))
-                    self.put(self.arith("fsub", self.get(upper, j), product), upper, j)
-
-                inner(i)
-                before(i, inner)
-                self.put(factor, row, i)
-
-            before(k_row, outer)
-            self.put(inverse, row, k_row)
-
-        f.repeat(str(n - 1), "-1", eliminate, -1)
-
-        def inward(i: str) -> None:
-            factors, row = self._row(self.work, i, n), self._row(out, i, k)
-            before(i, lambda j: self.axpy(self.get(factors, j), row, self._row(out, j, k), k))
-            self.scale(self.get(factors, i), row, k)
-
-        def outward(i: str) -> None:
-            factors, row = self._row(self.work, i, n), self._row(out, i, k)
-            before(i, lambda j: self.axpy(self.get(factors, j), self._row(out, j, k), row, k))
-
-        f.repeat(str(n - 1), "-1", inward, -1)
-        f.repeat("0", str(n), outward)
-
-    def _along(self, k: int, rows: Sequence[str], one: Callable[[Sequence[str], str, int], None]) -> None:
-        """one(pointers, type, lanes) along rows of k right sides: full registers first, then the rest.
-
-        With one state a register holds several right sides, else the states of one. The code is laid out flat,
-        in groups where there are many.
-        """
-        lanes, kind = (self.low.pack, vector(self.low.pack)) if self.width == 1 else (1, self.low.type)
-        step = lanes * self.width
-        chunks, single = divmod(k, lanes)
-
-        def flat(starts: Sequence[str], first: int, count: int) -> None:
-            for c in range(first, first + count):
-                one([self.f.op(f"getelementptr double, ptr {r}, i64 {c * step}") for r in starts], kind, lanes)
-
-        grouped = 0
-        if chunks > 2 * _GROUP:
-            grouped = chunks - chunks % _GROUP
-
-            def group(c: str) -> None:
-                flat([self.f.op(f"getelementptr double, ptr {r}, i64 {c}") for r in rows], 0, _GROUP)
-
-            self.f.repeat("0", str(grouped * step), group, _GROUP * step)
-        flat(rows, grouped, chunks - grouped)
-        for c in range(chunks * lanes, chunks * lanes + single):
-            one([self.f.op(f"getelementptr double, ptr {r}, i64 {c}") for r in rows], "double", 1)
-
-    def _spreads(self, factor: str) -> dict[int, str]:
-        """A factor by the number of right sides that it is spread over."""
-        wide = (1, self.low.pack) if self.width == 1 else (1,)
-        return {lanes: self.f.spread(factor, lanes) for lanes in wide}
-
-    def _row(self, x: str, row: str, k: int) -> str:
-        return self.f.at(x, self.f.op(f"mul i64 {row}, {k}"), self.width)
-
-    def axpy(self, factor: str, source: str, target: str, k: int) -> None:
-        """target −= factor·source, for two rows of k right sides."""
-        spread = self._spreads(factor)
-
-        def one(at: Sequence[str], kind: str, lanes: int) -> None:
-            source_value, old = (self.f.op(f"load {kind}, ptr {p}, align 8") for p in at)
-            product = self.arith("fmul", spread[lanes], source_value, kind)
-            self.f.line(f"store {kind} {self.arith('fsub', old, product, kind)}, ptr {at[1]}, align 8")
-
-        self._along(k, (source, target), one)
-
-    def scale(self, factor: str, row: str, k: int) -> None:
-        """row *= factor."""
-        spread = self._spreads(factor)
-
-        def one(at: Sequence[str], kind: str, lanes: int) -> None:
-            old = self.f.op(f"load {kind}, ptr {at[0]}, align 8")
-            self.f.line(f"store {kind} {self.arith('fmul', spread[lanes], old, kind)}, ptr {at[0]}, align 8")
-
-        self._along(k, (row,), one)
-
-
-class _Pivoted(_Loops):
+class _Pivoted(Loops):
     """LU with row exchange, and least norm by orthogonalising the rows twice; scalars, state by state."""
 
     def emit(self) -> None:

@@ -39,6 +39,12 @@ class Plan:
         self.operands = list(map(operands_of, self.rows))
 
     @cached_property
+    def inputs(self) -> list[int]:
+        """The inputs that something needs."""
+        used = set(self.block.outputs.tolist()).union(*self.operands)
+        return [k for k in range(self.block.first_input, self.first) if k in used]
+
+    @cached_property
     def pairs(self) -> dict[int, tuple[int | None, int | None]]:
         """For each angle: the operations that are its sine and its cosine."""
         pairs: dict[int, tuple[int | None, int | None]] = {}
