@@ -37,7 +37,7 @@ READY_LOWEST := $(LOWEST)/ready-$(PLACE)
 .PHONY: demo test test-lowest test-slow test-mechanisms test-full fuzz lint docs bench viewer clean setup setup-full
 
 demo: $(READY)
-	@$(PY) -m linkwright.cli demo
+	@$(PY) -m linkwright demo
 
 test: lint
 	@$(PYTEST) -m "not slow" --quick-code
@@ -74,7 +74,7 @@ docs: $(READY_DOCS)
 	@PYTHONPATH=docs $(PY) -m sitebuilder
 
 bench: $(READY_BENCH)
-	@$(PY) -m linkwright.cli bench
+	@$(PY) -m linkwright bench
 
 viewer:
 	@cd $(WEB) && npm ci --ignore-scripts --silent && node build.mjs

@@ -151,10 +151,10 @@ def main() -> None:
         "code (B)",
         "stack (B)",
         "work (B)",
-        "ns a call",
+        "ns per call",
         "worst error",
     )
-    rows = [f"| {' | '.join((*heads, 'CasADi: code (B)', 'ns a call'))} |", f"|{' --- |' * (len(heads) + 2)}"]
+    rows = [f"| {' | '.join((*heads, 'CasADi: code (B)', 'ns per call'))} |", f"|{' --- |' * (len(heads) + 2)}"]
     for arm, path in arms.items():
         mech = lw.load(path)
         for function in FUNCTIONS:

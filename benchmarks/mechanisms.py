@@ -31,7 +31,7 @@ import linkwright as lw
 from mechanism_peers import MODEL, WORKS, Work, by_exudyn, by_scipy, checked_point, errors, fastest_settings
 from table import cpu, replace_section
 
-COMMAND = (sys.executable, "-m", "linkwright.cli")
+COMMAND = (sys.executable, "-m", "linkwright")
 STAGES = (1, 3, 10, 30, 100, 300, 1000)
 REQUIRED_RATE, REQUIRED_POWER, REQUIRED_SHELL = 2e4, 1.1, 3.0
 #: The largest errors of place that are taken: ours, and that of a peer whose equations are solved to its own tolerance.

@@ -44,7 +44,7 @@ one_by_one = [arm.forward_dynamics(*state) for state in zip(q, v, tau, strict=Tr
 assert np.allclose(one_by_one, a, rtol=1e-9, atol=1e-9)
 looped = seconds(lambda: [arm.forward_dynamics(*state) for state in zip(q, v, tau, strict=True)])
 batched = seconds(lambda: arm.forward_dynamics(q, v, tau, out=a))
-print(f"one by one {1e9 * looped / N:.0f} ns a state, as one batch {1e9 * batched / N:.0f} ns a state")
+print(f"one by one {1e9 * looped / N:.0f} ns per state, as one batch {1e9 * batched / N:.0f} ns per state")
 
 # A NaN in one state makes the result of that state NaN, and of no other.
 with_nan = tau.copy()

@@ -100,7 +100,7 @@ def main() -> int:
         "# Agreement with Pinocchio",
         "",
         f"`make test-full` on {date.today()}: Linkwright {lw.__version__} (native code), Pinocchio {pin.__version__}; "
-        f"{STATES} random states a robot, mimic joints independent. Entries are the largest error relative to the "
+        f"{STATES} random states per robot, mimic joints independent. Entries are the largest error relative to the "
         "largest number; – where forces do not determine the accelerations (a joint that carries no mass: Linkwright "
         "names it, Pinocchio gives NaN).",
         "",

@@ -267,3 +267,8 @@ def test_a_value_of_a_parameter_that_is_no_number_is_refused_by_its_name(value):
     name = next(iter(mech.parameters))
     with pytest.raises(ModelError, match=f"parameter '{name}' is .*give it a number"):
         mech.with_parameters(**{name: value})
+
+
+def test_help_of_a_method_says_where_its_arguments_are_explained() -> None:
+    for name in ("forward_dynamics", "pose", "jacobian", "inverse_dynamics_derivatives", "reactions", "linearise"):
+        assert "Arguments: see `Mechanism`." in (getattr(lw.Mechanism, name).__doc__ or ""), name

@@ -90,7 +90,7 @@ class Mechanism(MechanismBase):
         return self.programs.neutral()
 
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> Floats:
-        """The q reached from `q` by rates `dv` (..., nv) held for a unit of time (each joint on its own manifold)."""
+        """The q reached from `q` (..., nq) by rates `dv` (..., nv) held for unit time, on each joint's manifold."""
         return self._array(Request("integrate"), q, dv)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Floats:
@@ -100,7 +100,7 @@ class Mechanism(MechanismBase):
     # -- consistent states ------------------------------------------------------------------------------
     def assemble(self, q_guess: ArrayLike | None = None, fixed: Sequence[str] = (), *, t: float = 0.0) -> Floats:
         """The q nearest to `q_guess`, by default the drawing, at which the mechanism is assembled; joints named in
-        `fixed` stay as guessed. Raises AssemblyError, which names what cannot be assembled.
+        `fixed` stay as guessed. Raises AssemblyError, which names what cannot be assembled. Arguments: see `Mechanism`.
         """
         from linkwright.dynamics.closed.consistent import assemble  # weight: dynamics.closed
 
@@ -108,7 +108,7 @@ class Mechanism(MechanismBase):
 
     def project(self, q: ArrayLike, v: ArrayLike | None = None, *, t: ArrayLike = 0.0) -> tuple[Floats, Floats]:
         """The nearest q that closes the loops and the nearest v, to 0 if not given, that keeps them closed: near in the
-        bodies' places and turns, by their sizes; masses do not count.
+        bodies' places and turns, by their sizes; masses do not count. Arguments: see `Mechanism`.
         """
         from linkwright.dynamics.closed.consistent import project  # weight: dynamics.closed
 
@@ -132,6 +132,7 @@ class Mechanism(MechanismBase):
     def initial_state(self, *, t: float = 0.0) -> tuple[Floats, Floats]:
         """q and v at which motion begins: as the model's initial conditions, its drawing and its constraints say. What
         is given is held; the rest is as near to the drawing as it can be, and rates are the least possible.
+        Arguments: see `Mechanism`.
         """
         from linkwright.dynamics.closed.redundancy import warned  # weight: dynamics.closed
 
@@ -168,6 +169,7 @@ class Mechanism(MechanismBase):
         "assembly". All but "diagonal" and "triangular" take loops, rods and drivers, for q and v that satisfy them.
         Where these or force elements act on over 64 links the default is "virtual-work", which like "assembly" takes
         any number of them. Joints that share coordinates are solved by "mass-matrix", the default there.
+        Arguments: see `Mechanism`.
         """
         request = Request("forward_dynamics", method or "", wrenches is not None)
         applied = () if wrenches is None else (wrenches,)
@@ -188,6 +190,7 @@ class Mechanism(MechanismBase):
         elsewhere. Where loops leave fewer degrees of freedom than there are actuators, Σ weight·tau² is least:
         `weights` has one number for each actuated rate; by default forces count as they are, and torques as forces with
         the mechanism's length as their arm. A motion that the actuators cannot produce is an error that says which.
+        Arguments: see `Mechanism`.
         """
         applied = () if wrenches is None else (wrenches,)
         if weights is not None and not self.closed:
@@ -204,7 +207,7 @@ class Mechanism(MechanismBase):
     def equilibrium(
         self, q_guess: ArrayLike | None = None, *, tau: ArrayLike | None = None, t: float = 0.0
     ) -> Equilibrium:
-        """A state of rest near `q_guess` (the drawing), the stable one where there is a choice: `q` and `stable`."""
+        """An equilibrium (`q`, `stable`) near `q_guess` (drawing), stable if possible. Arguments: see `Mechanism`."""
         from linkwright.dynamics.equilibrium import equilibrium  # weight: dynamics.closed
 
         guess = None if q_guess is None else real_array("q_guess", q_guess)
@@ -214,7 +217,7 @@ class Mechanism(MechanismBase):
     def linearise(
         self, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, *, t: float = 0.0
     ) -> Linearised:
-        """A, B and natural motions about one state (v = 0, tau = 0), on the mechanism's own degrees of freedom."""
+        """A, B and modes about one state (v = 0, tau = 0), on the degrees of freedom. Arguments: see `Mechanism`."""
         from linkwright.dynamics.closed.consistent import one  # weight: dynamics.closed
         from linkwright.dynamics.equilibrium import linearise  # weight: dynamics.closed
 
@@ -223,15 +226,15 @@ class Mechanism(MechanismBase):
         return linearise(self, one(q, self.nq, "q"), rates, force, t)
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """M (..., nv, nv) at `q`."""
+        """M (..., nv, nv) at `q`. Arguments: see `Mechanism`."""
         return self._array(Request("mass_matrix"), q, out=out)
 
     def bias_forces(self, q: ArrayLike, v: ArrayLike, *, t: ArrayLike = 0.0, out: Floats | None = None) -> Floats:
-        """h (..., nv) of M a + h = tau: velocity products, gravity and force elements."""
+        """h (..., nv) of M a + h = tau: velocity products, gravity and force elements. Arguments: see `Mechanism`."""
         return self._array(Request("bias_forces"), q, v, t=t, out=out)
 
     def gravity_forces(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """The joint forces (..., nv) that hold the mechanism still against gravity."""
+        """The joint forces (..., nv) that hold the mechanism still against gravity. Arguments: see `Mechanism`."""
         return self._array(Request("gravity_forces"), q, out=out)
 
     def reactions(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
@@ -239,7 +242,7 @@ class Mechanism(MechanismBase):
         and drivers on its own coordinates, less its armature's resistance, without what gears exert. With loops, those
         of `mech.loops` follow, each on its child's body, or on its parent's where the child is ground. Where
         constraints are redundant it is the solution of least norm: force² + (moment / size of the mechanism)², summed
-        over all joints at their points.
+        over all joints at their points. Arguments: see `Mechanism`.
         """
         if not self.closed:
             return self._array(Request("reactions"), q, v, tau, t=t)
@@ -252,6 +255,7 @@ class Mechanism(MechanismBase):
         """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, rods, point
         constraints and drivers exert, in N (of distances) and N m (of angles). Where constraints
         are redundant it is one solution of many, and not that of `reactions`; the accelerations are the same with each.
+        Arguments: see `Mechanism`.
         """
         return self._array(Request("constraint_forces"), q, v, tau, t=t)
 
@@ -260,47 +264,49 @@ class Mechanism(MechanismBase):
     ) -> tuple[Floats, Floats, Floats]:
         """∂a/∂q, ∂a/∂v, ∂a/∂tau (..., nv, nv); q varies in tangent space, as `integrate` moves it. Of a closed
         mechanism they are NaN at a singular position and beside it, where rounding would be most of them.
+        Arguments: see `Mechanism`.
         """
         return self._three(Request("forward_dynamics_derivatives"), q, v, tau, t=t)
 
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, t: ArrayLike = 0.0
     ) -> tuple[Floats, Floats, Floats]:
-        """∂tau/∂q, ∂tau/∂v, ∂tau/∂a (..., nv, nv); q varies in tangent space."""
+        """∂tau/∂q, ∂tau/∂v, ∂tau/∂a (..., nv, nv); q varies in tangent space. Arguments: see `Mechanism`."""
         return self._three(Request("inverse_dynamics_derivatives"), q, v, a, t=t)
 
     # -- kinematics -------------------------------------------------------------------------------------
     def pose(self, q: ArrayLike, frame: str) -> Floats:
-        """The pose (..., 4, 4) of a frame in ground."""
+        """The pose (..., 4, 4) of a frame in ground. Arguments: see `Mechanism`."""
         return self._array(Request("pose", frame=frame), q)
 
     def jacobian(self, q: ArrayLike, frame: str, reference: Reference = "body") -> Floats:
         """(..., 6, nv): the frame's twist is J v, by the `reference` "body" (the default) at the frame's origin in its
         axes, "aligned" at its origin in ground axes, "world" at ground's origin in ground axes.
+        Arguments: see `Mechanism`.
         """
         request = Request("jacobian", frame=frame, reference=reference)
         return self._array(request, q)
 
     def twist(self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = "body") -> Floats:
-        """The twist (..., 6) of a frame, velocity (m/s) first; `reference` is that of `jacobian`."""
+        """A frame's twist (..., 6), velocity (m/s) first; `reference`: see `jacobian`. Arguments: see `Mechanism`."""
         request = Request("twist", frame=frame, reference=reference)
         return self._array(request, q, v)
 
     # -- energies ---------------------------------------------------------------------------------------
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Floats:
-        """The kinetic energy (...) in J."""
+        """The kinetic energy (...) in J. Arguments: see `Mechanism`."""
         return self._array(Request("kinetic_energy"), q, v)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
-        """The energy (...) in gravity, in J, zero at ground's origin."""
+        """The energy (...) in gravity, in J, zero at ground's origin. Arguments: see `Mechanism`."""
         return self._array(Request("potential_energy"), q)
 
     def center_of_mass(self, q: ArrayLike) -> Floats:
-        """The centre of mass (..., 3) of the moving bodies (m), in ground."""
+        """The centre of mass (..., 3) of the moving bodies (m), in ground. Arguments: see `Mechanism`."""
         return self._array(Request("center_of_mass"), q)
 
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Floats:
-        """(..., 6): linear momentum, and angular momentum about the centre of mass, in ground axes and SI units."""
+        """(..., 6): linear momentum, then angular about the centre of mass; ground axes. Arguments: see `Mechanism`."""
         return self._array(Request("momentum"), q, v)
 
 

@@ -53,8 +53,8 @@ def test_a_rod_is_not_sent_to_a_format_that_has_none(tmp_path: Path, capsys: pyt
     [
         (["x.stl"], "models are written as .mks, .urdf, .xml"),
         (["x.xacro"], ".xacro files are read, not written"),
-        (["none/x.mks"], "there is no directory"),
-        (["x.mks", "--folder", "."], "the option 'folders' is not one of this format's"),
+        (["none/x.mks"], "there is no folder"),
+        (["x.mks", "--folder", "."], "the option --folder is not one of this format's"),
         (["x.mks", "--argument", "p"], "as in --argument prefix=left"),
         (["x.mks", "--set", "p"], "as in --set length=0.3"),
         (["x.mks", "--set", "p=1"], "there is no parameter 'p'"),

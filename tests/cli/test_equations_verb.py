@@ -43,7 +43,7 @@ def test_files_are_written_and_named(tmp_path: Path, capsys: Capture) -> None:
 def test_the_recursive_form_is_steps(tmp_path: Path, capsys: Capture) -> None:
     outcome = linkwright(capsys, "equations", THREE, "--form", "recursive", "--c", tmp_path / "a.c")
     assert outcome.code == 0
-    assert "inverse dynamics in steps" in outcome.out
+    assert "recursive inverse dynamics, with intermediate variables" in outcome.out
     assert "inverse_dynamics" in (tmp_path / "a.c").read_text()
 
 
@@ -92,7 +92,7 @@ def test_a_folder_that_is_not_there_is_told_before_the_work(tmp_path: Path, caps
     monkeypatch.setattr("linkwright.cli.equations_verb.load", derive)
     outcome = linkwright(capsys, "equations", THREE, "--html", tmp_path / "new" / "a.html")
     assert outcome.code == 1
-    assert "there is no directory" in one_line(outcome)
+    assert "there is no folder" in one_line(outcome)
     assert "make it first" in one_line(outcome)
 
 
@@ -116,7 +116,7 @@ def test_an_interruption_writes_what_is_done_and_says_what_is_missing(
     [
         ([MODELS / "four_bar.mks"], "has closed loops"),
         ([THREE, "--form", "colected"], "did you mean 'collected'"),
-        ([THREE, "--literal", "masses"], "no sort of number named 'masses'"),
+        ([THREE, "--literal", "masses"], "--literal masses: choose from named, inertial, all, mass, com"),
         ([THREE, "--number", "m9"], "no parameter named 'm9'"),
         ([THREE, "--set", "m9=1"], "no parameter named 'm9'"),
         ([THREE, "--set", "m1=x"], "m1"),

@@ -75,7 +75,7 @@ def test_a_wrong_word_gets_one_line_and_leaves_no_file(
 
 def test_a_place_that_cannot_be_written_gets_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = linkwright(capsys, "export", ARM, "-o", tmp_path / "no" / "x.c")
-    assert "there is no directory" in one_line(outcome)
+    assert "there is no folder" in one_line(outcome)
     (tmp_path / "x.c").mkdir()
     outcome = linkwright(capsys, "export", ARM, "-o", tmp_path / "x.c")
     assert "is a folder" in one_line(outcome)

@@ -46,7 +46,9 @@ def test_wrong_words_are_exit_code_2(words: list[str], told: str, capsys: pytest
     ("name", "text", "told"),
     [
         ("robot.urdf", "not XML", "not well-formed XML"),
-        ("robot.urdf", "", "not well-formed XML"),
+        ("robot.urdf", "", "the file is empty"),
+        ("robot.xml", "", "the file is empty"),
+        ("robot.sdf", " \n", "the file is empty"),
         ("robot.urdf", "<sdf/>", "not <robot>"),
         ("robot.urdf", '<robot name="x"/>', "no <link>"),
         ("robot.urdf", SWING.replace('mass value="1"', 'mass value="-1"'), "negative mass"),
@@ -73,7 +75,7 @@ def test_a_model_that_cannot_be_read_is_exit_code_1(
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no such file" in one_line(linkwright(capsys, "check", tmp_path / "robot.urdf"))
-    assert "is a directory" in one_line(linkwright(capsys, "check", tmp_path))
+    assert "is a folder" in one_line(linkwright(capsys, "check", tmp_path))
 
 
 def test_a_table_in_another_encoding_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,10 +94,16 @@ def test_an_option_that_a_format_lacks_is_told(tmp_path: Path, capsys: pytest.Ca
     file = tmp_path / "arm.dh.toml"
     file.write_text('convention = "modified"\n[[link]]\nmass = 1.0\n')
     assert "'base'" in one_line(linkwright(capsys, "check", file, "--base", "floating"))
+    assert "the option --set is not one of this format's" in one_line(linkwright(capsys, "check", file, "--set", "x=1"))
+
+
+def test_set_of_a_format_without_parameters_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    message = one_line(linkwright(capsys, "check", ARM, "--set", "x=1"))
+    assert message.endswith("a file of this format has no parameters; leave --set out")
 
 
 def test_the_module_runs_as_the_command_does_and_a_closed_pipe_is_quiet() -> None:
-    command = f'"{sys.executable}" -m linkwright.cli check "{ARM}" | head -n 1'
+    command = f'"{sys.executable}" -m linkwright check "{ARM}" | head -n 1'
     source = Path(lw.__file__).parents[1]
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=source)
     assert result.stdout == "six-joint arm\n"

@@ -123,6 +123,6 @@ def test_a_run_that_ends_early_keeps_what_it_has_and_fails(tmp_path, capsys) -> 
 def test_check_tells_forces_beginning_and_missing_masses(model, capsys) -> None:
     out = linkwright(capsys, "check", model).out
     assert "forces: coil on hinge" in out
-    assert "motion begins with hinge.angle = 0.4, hinge.rate = -1" in out
+    assert "initial conditions: hinge.angle = 0.4, hinge.rate = -1" in out
     assert "without a mass, which dynamics may ask for: 'light'" in out
     assert "dynamic analysis by rk45, t = 0 … 1 s" in out

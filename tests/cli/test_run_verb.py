@@ -153,7 +153,7 @@ def test_a_folder_that_is_a_file_is_named(tmp_path: Path, capsys: pytest.Capture
 def test_a_robot_has_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = linkwright(capsys, "run", SAMPLE.with_name("arm.urdf"))
     assert outcome.code == 1
-    assert "says no times; give them, as in --times 0:8:0.1" in outcome.err
+    assert "no time range; use --times, as in --times 0:8:0.1" in outcome.err
     assert outcome.out == ""
 
 
@@ -169,5 +169,5 @@ def test_check_names_the_redundant_equations_of_a_planar_four_bar(
 def test_check_tells_the_freedom_of_the_sample(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = linkwright(capsys, "check", SAMPLE)
     assert outcome.code == 0, outcome.err
-    assert "2 degrees of freedom, 1 driven, 1 left" in outcome.out
-    assert "1 degree of freedom is left, and moves pend2" in outcome.out
+    assert "2 degrees of freedom, 1 driven, 1 undriven" in outcome.out
+    assert "1 undriven degree of freedom: pend2" in outcome.out

@@ -32,6 +32,7 @@ def test_a_study_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_p
     found = linkwright(capsys, *words, "--best", "reach", "--largest", "--csv", "--animate", 0)
     assert found.code == 0, found.err
     assert "6 cases: coupler: 3 values 2.8 … 3.2; rocker: 2 values 2.4 … 9" in found.out
+    assert "cases of min, max" in found.out
     assert "3 of 6 cases failed:\n  3 × the mechanism cannot be assembled" in found.out
     study = lw.Study.open(folder)
     assert study.data["coupler"].values.tolist() == pytest.approx([2.8, 2.8, 3.0, 3.0, 3.2, 3.2], abs=1e-12)
@@ -81,6 +82,7 @@ def test_draws_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_pat
         ),
         (("--set", "coupler=3", "--output-value", "max(pan.x)"), "did you mean 'pen'"),
         (("--set", "coupler=3", "--best", "reech", *PLAIN), "did you mean 'reach'"),
+        (("--set", "coupler=3", "--best", "pen"), "--best pen: needs an output of one number per case"),
         (("--set", "coupler=3", "--animate", "1"), "--animate 1: the cases of this study are 0 … 0"),
     ],
 )
@@ -101,7 +103,7 @@ def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
     model.write_text(ARM)
     words = ["sweep", str(model), "--set", "rate=1:2:0.0005", "--output-value", "max(arm.wz)", "--chunk", "8"]
     words += ["--out", str(folder), "--no-plot"]
-    command = [sys.executable, "-m", "linkwright.cli", *words]
+    command = [sys.executable, "-m", "linkwright", *words]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 120
     while len(list((folder / CHUNKS).glob("0*.npz"))) < 3 and run.poll() is None and time.monotonic() < until:

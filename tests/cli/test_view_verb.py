@@ -82,7 +82,7 @@ def test_a_file_that_is_not_there_is_one_line_of_error(tmp_path: Path, capsys: p
 
 @pytest.mark.parametrize("folder", [".", "/", ""])
 def test_a_folder_is_one_line_of_error(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is a directory; give a solution" in one_line(linkwright(capsys, "view", folder))
+    assert "is a folder; give a solution" in one_line(linkwright(capsys, "view", folder))
 
 
 def test_a_model_is_to_be_run_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,3 +57,11 @@ def test_a_gear_goes_by_its_name_and_without_one_by_its_follower_s():
     d = b.build().description
     assert [str(c) for c in Equations(d).constraints[3:]] == ["gear 'mesh'", "gear 'ring'"]
     assert [row.element for row in model_table(d).rows[-2:]] == ["mesh", "ring"]
+
+
+def test_the_table_names_the_coordinate_that_a_driver_of_a_joint_prescribes():
+    with lw.Builder() as b:
+        bearing = b.joint("revolute", b.ground, b.body("crank"), "bearing")
+        b.driver("joint", bearing, 2.0 * lw.TIME, name="motor")
+    (row,) = [row for row in model_table(b.build().description).rows if row.element == "motor"]
+    assert (row.kind, row.equations) == ("driver of bearing.angle", 1)

@@ -59,7 +59,7 @@ def test_a_mechanism_in_space_has_no_plane() -> None:
 @pytest.mark.parametrize(
     ("law", "shown"),
     [
-        ("180*TIME", r"180\*TIME .* 28\.6 turns a second; write 180 deg\*TIME"),
+        ("180*TIME", r"180\*TIME .* 28\.6 turns per second; write 180 deg\*TIME"),
         ("TIME*90 + 0.1", r"90\*TIME"),
         ("-360*TIME/2", r"-180\*TIME"),
         ("90 + 2*TIME", "90 rad is 14.3 turns; write 90 deg"),

@@ -154,7 +154,7 @@ def test_a_spring_is_tuned_through_a_simulation(tmp_path) -> None:
         ("max(pen.x)", {"crnk": (0.5, 1.2)}, {}, "did you mean 'crank'"),
         ("max(pen.x)", {"crank": (0.5, 1.2)}, {"constraints": {"max(pen.y)": (5, 4)}}, "must not be greater"),
         ("max(pen.x)", {"crank": (0.5, 1.2)}, {"constraints": "pen"}, "constraints are outputs with limits"),
-        ({"pen.x": [1.0, 2.0, 3.0]}, {"crank": (0.5, 1.2)}, {}, "one a time point"),
+        ({"pen.x": [1.0, 2.0, 3.0]}, {"crank": (0.5, 1.2)}, {}, "one per time point"),
         ({"pen.x": [np.nan, 2.0]}, {"crank": (0.5, 1.2)}, {}, "must be finite"),
         ("max(pen.x)", {"crank": (0.5, 1.2)}, {"search": {"solver": "bfgs"}}, "did you mean 'L-BFGS-B'"),
         ("max(pen.x)", {"crank": (0.5, 1.2)}, {"search": {"solver": "least-squares"}}, "needs series with targets"),

@@ -53,7 +53,7 @@ def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pyt
         (["--to", "jax", "--precision", "float32", "-o", "out"], "is for C and CUDA"),
         (["--to", "jax", "--arduino", "-o", "out"], "an Arduino library is C"),
         (["-o", "model.h"], "a file that ends in .c, or to a folder"),
-        (["-o", "no/out"], "there is no directory no"),
+        (["-o", "no/out"], "there is no folder no"),
         (["-o", "taken"], "is a file"),
         (["-o", "full"], "--overwrite"),
         (["--name", "2fast", "-o", "out"], "try 'x2fast'"),

@@ -18,9 +18,9 @@ from checkout import PACKAGE, ROOT
 ORDER = (
     *("errors", "base", "tape", "kernels", "spatial", "model", "formats", "constraints", "viewer", "dynamics"),
     *("mechanism", "results", "simulation", "analysis", "symbolic", "exports", "control", "outputs", "sweeps"),
-    *("design", "studies", "cli"),
+    *("design", "studies", "cli", "__main__"),
 )
-TOP = {"__init__.py", "__init__.pyi", "mechanism.py", "errors.py", "py.typed"}
+TOP = {"__init__.py", "__main__.py", "__init__.pyi", "mechanism.py", "errors.py", "py.typed"}
 LINES = 450
 #: What a study may use besides public names.
 STUDIES = {"linkwright", "linkwright.control", "linkwright.errors", "linkwright.results.figures"}

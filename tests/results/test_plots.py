@@ -43,8 +43,8 @@ def words(figure: Figure) -> list[str]:
 def test_a_body_has_a_column_and_each_quantity_a_row() -> None:
     figure = crank_motion(TIME).plot("crank")
     assert titles(figure) == ["crank"]
-    assert [ax.get_ylabel() for ax in figure.axes] == ["position [m]", "velocity [m/s]", "acceleration [m/s²]"]
-    assert figure.axes[-1].get_xlabel() == "time [s]"
+    assert [ax.get_ylabel() for ax in figure.axes] == ["position (m)", "velocity (m/s)", "acceleration (m/s²)"]
+    assert figure.axes[-1].get_xlabel() == "time (s)"
     assert {"crank and block", "x", "y", "z"} == set(words(figure))
 
 
@@ -61,10 +61,10 @@ def test_a_joint_has_its_coordinate_and_its_rate() -> None:
     solution = crank_motion(TIME)
     figure = solution.plot("pivot")
     top, middle, bottom = figure.axes
-    assert (top.get_ylabel(), middle.get_ylabel()) == ("angle [rad]", "rate [rad/s]")
+    assert (top.get_ylabel(), middle.get_ylabel()) == ("angle (rad)", "rate (rad/s)")
     assert_array_equal(top.get_lines()[0].get_ydata(), solution.joint("pivot")[:, 0])
     assert_array_equal(middle.get_lines()[0].get_ydata(), solution.joint_rate("pivot")[:, 0])
-    assert bottom.get_ylabel() == "acceleration [rad/s²]"
+    assert bottom.get_ylabel() == "acceleration (rad/s²)"
     assert_array_equal(bottom.get_lines()[0].get_ydata(), solution.joint_acceleration("pivot")[:, 0])
 
 
@@ -75,12 +75,12 @@ def test_a_joint_of_several_coordinates_says_which_line_is_which() -> None:
         from_coordinates(mech, TIME, q, np.zeros((len(TIME), 6))).plot("joint1", ("position", "velocity")).axes
     )
     assert [t.get_text() for t in top.get_legend().get_texts()] == [
-        *("q0 [m]", "q1 [m]", "q2 [m]"),
+        *("q0 (m)", "q1 (m)", "q2 (m)"),
         *("q3", "q4", "q5", "q6"),
     ]
     assert [t.get_text() for t in bottom.get_legend().get_texts()] == [
-        *("v0 [m/s]", "v1 [m/s]", "v2 [m/s]"),
-        *("v3 [rad/s]", "v4 [rad/s]", "v5 [rad/s]"),
+        *("v0 (m/s)", "v1 (m/s)", "v2 (m/s)"),
+        *("v3 (rad/s)", "v4 (rad/s)", "v5 (rad/s)"),
     ]
 
 
@@ -96,7 +96,7 @@ def test_a_body_that_turns_about_its_origin_is_seen_by_its_joint_alone() -> None
         b.joint("revolute", b.ground, b.body("wheel", mass=1.0, inertia=(1.0, 1.0, 1.0)), name="wheel")
     figure = from_coordinates(b.build(), TIME, TIME[:, None], np.ones((21, 1))).plot(quantities="position")
     assert titles(figure) == ["wheel"]
-    assert figure.axes[0].get_ylabel() == "angle [rad]"
+    assert figure.axes[0].get_ylabel() == "angle (rad)"
 
 
 def test_where_joints_have_several_coordinates_and_no_origin_moves_the_joints_are_shown() -> None:

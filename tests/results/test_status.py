@@ -30,5 +30,5 @@ def test_a_status_without_message_tells_what_it_carries() -> None:
 
 def test_counters_read_as_a_list_with_singulars() -> None:
     assert str(Counters(newton_iterations=1234, points=1)) == (
-        "1 point, 1,234 newton iterations, 0 tape evaluations, 0 linear solves, 0 substeps"
+        "1 point, 1,234 Newton iterations, 0 function evaluations, 0 linear solves, 0 substeps"
     )

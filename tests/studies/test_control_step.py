@@ -463,7 +463,7 @@ def test_the_c_file_needs_nothing_and_says_its_worst_count(steps):
     text = steps["serial"].to_c()
     assert re.findall(r"#include (\S+)", text) == ["<math.h>"]
     assert "malloc" not in text
-    most = int(re.search(r"At most (\d+) operations a step", text).group(1))
+    most = int(re.search(r"At most (\d+) operations per step", text).group(1))
     assert most == sum(steps["serial"].program().count().values())
 
 

@@ -211,7 +211,7 @@ def test_a_long_form_is_expanded_unless_another_is_chosen() -> None:
 def test_the_recursive_form_derives_nothing_until_it_is_asked_for() -> None:
     rows = [{"alpha": np.pi / 2 * (k % 2), "a": 0.1, "mass": 1.0, "com": (0.1, 0.2, 0.3)} for k in range(30)]
     eq = lw.equations(lw.from_dh(rows, "modified"), literal="all", form="recursive")
-    assert repr(eq) == "<Equations of 'DH table': 30 coordinates, in steps>"
+    assert repr(eq) == "<Equations of 'DH table': 30 coordinates, recursive>"
     assert "def inverse_dynamics" in eq.python()
     with pytest.raises(LinkwrightError, match=r"eq.recursive\('mass_matrix'\)"):
         _ = eq.M

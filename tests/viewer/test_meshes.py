@@ -51,7 +51,7 @@ def test_a_face_of_many_corners_becomes_a_fan(tmp_path: Path) -> None:
     [
         ("a.stl", b"", "no STL mesh"),
         ("a.stl", binary_stl()[:-1], "no STL mesh"),
-        ("a.stl", b"solid x\nvertex 0 0 0\nvertex 1 0 0\nendsolid", "not three a triangle"),
+        ("a.stl", b"solid x\nvertex 0 0 0\nvertex 1 0 0\nendsolid", "not three per triangle"),
         ("a.stl", b"solid x\nvertex 0 0 zero\nvertex 1 0 0\nvertex 0 1 0\nendsolid", "no STL mesh"),
         ("a.stl", b"solid x\nendsolid", "no triangles"),
         ("a.stl", ascii_stl().replace(b"vertex 1", b"vertex inf"), "not finite"),

@@ -116,7 +116,7 @@ def analyse(
     asked = {key: value for key, value in {"freedom": freedom, **newton}.items() if value is not None}
     check_kind(d, kind, [*asked, *simulation])
     if times is None and d.system is None:
-        raise ModelError(f"{d.name!r} says no times; give times=..., or a SYSTEM in the model", element=d.name)
+        raise ModelError(f"{d.name!r} has no time range; give times=..., or a SYSTEM in the model", element=d.name)
     points = times_of(system.start, system.end, system.interval) if times is None else real_array("times", times)
     choice: Any = freedom or system.freedom
     check_names("way with freedom", [choice], FREEDOMS)

@@ -117,7 +117,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
 def check_place(path: Path) -> None:
     """Refuse a place where no file can be: to be asked before long work whose outcome goes there."""
     if not path.parent.is_dir():
-        raise LinkwrightError(f"{path}: there is no directory {path.parent}; make it first")
+        raise LinkwrightError(f"{path}: there is no folder {path.parent}; make it first")
     check_target(path)
 
 

@@ -1,4 +1,4 @@
-"""The command `linkwright`: one thin file a verb. It parses words and prints; the library does the work."""
+"""The command `linkwright`: one thin file per verb. It parses words and prints; the library does the work."""
 
 from __future__ import annotations
 

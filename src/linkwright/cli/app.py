@@ -29,7 +29,7 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="linkwright",
-    help="Mechanisms: look at a model, find its motion and watch it, its equations, its programs.",
+    help="Mechanisms: analyse, simulate and animate a model; derive its equations; export code.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -114,7 +114,7 @@ def summary(mechanism: Mechanism) -> list[str]:
     """What is not in the table, a line each."""
     moving = sum(body.mass for body in mechanism.bodies)
     gravity = ", ".join(f"{g:g}" for g in mechanism.gravity)
-    lines = [f"{mechanism.dof()}", f"{moving:.4g} kg that move, in gravity of ({gravity}) m/s²"]
+    lines = [f"{mechanism.dof()}", f"moving mass: {moving:.4g} kg, gravity: ({gravity}) m/s²"]
     bodies = {body.name for body in mechanism.bodies}
     frames = [name for name in mechanism.frames if name not in bodies]
     if frames:
@@ -148,7 +148,7 @@ def force_lines(mechanism: Mechanism) -> list[str]:
         lines.append(f"forces: {first_few(forces, 20)}")
     if d.initial:
         values = (f"{spoken(d, x.quantity)} = {float(numeric_values(x.value, d.parameters)):.6g}" for x in d.initial)
-        lines.append(f"motion begins with {', '.join(values)} (m, rad, s)")
+        lines.append(f"initial conditions: {', '.join(values)} (m, rad, s)")
     kind = d.system.analysis if d.system is not None else "kinematic"
     if kind != "kinematic" or forces or d.initial:
         bare = [name for name, mass in zip(d.body_names, d.mass, strict=True) if mass == 0.0]

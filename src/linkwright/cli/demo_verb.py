@@ -167,7 +167,7 @@ class Pinocchio:
 
 
 def _in_turns(here: Work, there: Work | None) -> tuple[float, float, float]:
-    """Seconds a state here and there, and the ratio, NaN without a peer: medians over rounds in which both sides take
+    """Seconds per state here and there, and the ratio, NaN without a peer: medians over rounds in which both sides take
     their turn, so that a busy machine is busy for both."""
     sides = [_Timer(work) for work in (here, there) if work is not None]
     lw.set_threads(1)
@@ -182,7 +182,7 @@ def _in_turns(here: Work, there: Work | None) -> tuple[float, float, float]:
 
 
 def _median(work: Work) -> float:
-    """Seconds a state."""
+    """Seconds per state."""
     timer = _Timer(work)
     return float(np.median([timer.seconds() for _ in range(ROUNDS)]))
 

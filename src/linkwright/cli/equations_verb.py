@@ -85,7 +85,7 @@ def equations(
     loaded = load(model, base=base, mimic=mimic)
     loaded.print_warnings()
     mechanism = _with_values(loaded.mechanism, settings)
-    words = literal if literal in ("named", "inertial", "all") else [w.strip() for w in literal.split(",")]
+    words = _literal(literal)
     options: dict[str, Any] = {"literal": words, "coordinates": coordinates, "way": way, "round_angles": round_angles}
     options["numbers"] = "all" if number and "all" in number else tuple(number or ())
     steps = form == "recursive" and not base_parameters
@@ -148,6 +148,19 @@ def _with_values(mechanism: Mechanism, settings: list[str] | None) -> Mechanism:
     return mechanism.with_parameters(**values)
 
 
+def _literal(text: str) -> str | list[str]:
+    """What --literal chooses: a preset, or words."""
+    from linkwright.symbolic.derivation.literal import PRESETS, WORDS  # weight: flint
+
+    if text in PRESETS:
+        return text
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if word not in WORDS:
+            raise LinkwrightError(f"--literal {word}: choose from {', '.join((*PRESETS, *WORDS))}")
+    return words
+
+
 def _print_estimate(mechanism: Mechanism, options: dict[str, Any]) -> None:
     """What is to come, where it will be long."""
     from linkwright.symbolic.equations_of_motion import estimated  # weight: flint
@@ -201,6 +214,6 @@ def _show_recursive(screen: Console, eq: Equations, quiet: bool) -> None:
     """The steps of inverse dynamics."""
     steps = eq.recursive()
     if quiet:
-        screen.print(f"inverse dynamics in steps: {steps.count}", soft_wrap=True)
+        screen.print(f"recursive inverse dynamics, with intermediate variables: {steps.count}", soft_wrap=True)
     else:
         screen.print(steps.text(), soft_wrap=True, end="")

@@ -41,9 +41,7 @@ def export(
     reference: Annotated[
         str, typer.Option(help="The axes of jacobian and twist: 'body', 'aligned' or 'world'.", show_default="body")
     ] = "",
-    free: Annotated[
-        list[str] | None, typer.Option(help="A parameter to keep open, as an input; may be repeated.")
-    ] = None,
+    free: Annotated[list[str] | None, typer.Option(help="A parameter left as an input; may be repeated.")] = None,
     wrenches: Annotated[bool, typer.Option("--wrenches", help="Take wrenches on the bodies as an input.")] = False,
     dt: Annotated[float | None, typer.Option(help="The length of a step (s).", show_default=False)] = None,
     name: Annotated[str | None, typer.Option(help="The name of the function.", show_default="as --function")] = None,

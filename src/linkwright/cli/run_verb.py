@@ -81,7 +81,7 @@ def run(
     kind = analysis_kind(analysis)
     loaded = load(model, parameters=assignments(set_) or None)
     if points is None and loaded.mechanism.description.system is None:
-        raise LinkwrightError(f"{model}: says no times; give them, as in --times 0:8:0.1")
+        raise LinkwrightError(f"{model}: no time range; use --times, as in --times 0:8:0.1")
     loaded.print_warnings()
     name = model.name.removesuffix(".mks")
     system = loaded.mechanism.description.system or System()
@@ -173,7 +173,8 @@ def _shortened(rows: tuple[Any, ...], most: int = 40) -> list[Any]:
 
 def extremes(solution: Solution) -> Table:
     """For every body (the first of many) where it goes, and how fast."""
-    rows: list[tuple[Any, ...]] = [("body", "x from … to", "y from … to", "z from … to", "speed to", "turning to")]
+    ends = (f"{axis} {end}" for axis in "xyz" for end in ("min", "max"))
+    rows: list[tuple[Any, ...]] = [("body", *ends, "max speed", "max angular velocity")]
     names = solution.description.body_names
     length = solution.description.length_scale
     motion = {name: getattr(solution, name) for name in ("velocity", "angular_velocity")}
@@ -181,15 +182,15 @@ def extremes(solution: Solution) -> Table:
     for name in names[:20]:
         place, speed = solution.position(name), np.linalg.norm(solution.velocity(name), axis=1)
         turning = np.linalg.norm(solution.angular_velocity(name), axis=1)
-        ranges = [f"{_tidy(x.min(), length)} … {_tidy(x.max(), length)}" for x in place.T]
+        ranges = [_tidy(x, length) for axis in place.T for x in (axis.min(), axis.max())]
         rows.append((name, *ranges, f"{_tidy(speed.max(), speeds)} m/s", f"{_tidy(turning.max(), turns)} rad/s"))
     if len(names) > 20:
-        rows.append((f"… {len(names) - 20} more", "", "", "", "", ""))
+        rows.append((f"… {len(names) - 20} more", *[""] * 8))
     return grid(*rows)
 
 
 def largest(solution: Solution) -> Table:
-    """The least and the greatest of every series of forces (the first of many), and its last value."""
+    """The minimum and the maximum of every series of forces (the first of many), and its last value."""
     plain: dict[str, Series] = {}
     joints: dict[str, list[Series]] = {}
     sizes = {x.unit: 0.0 for x in solution.series.values()}
@@ -202,13 +203,12 @@ def largest(solution: Solution) -> Table:
             plain[name] = series
     for name, parts in joints.items():
         plain[name] = Series(np.linalg.norm([part.values for part in parts], axis=0), parts[0].unit)
-    rows: list[tuple[Any, ...]] = [("force", "from … to", "at the end")]
+    rows: list[tuple[Any, ...]] = [("force", "min", "max", "at the end")]
     for name, series in plain.items():
         x, unit = series.values, series.unit
-        low, high, last = (_tidy(number, sizes[unit]) for number in (x.min(), x.max(), x[-1]))
-        rows.append((name, f"{low} … {high} {unit}", f"{last} {unit}"))
+        rows.append((name, *(f"{_tidy(number, sizes[unit])} {unit}" for number in (x.min(), x.max(), x[-1]))))
     if len(rows) > 31:
-        rows = [*rows[:31], (f"… {len(rows) - 31} more", "", "")]
+        rows = [*rows[:31], (f"… {len(rows) - 31} more", "", "", "")]
     return grid(*rows)
 
 
@@ -240,6 +240,9 @@ def as_options(text: str) -> str:
         "time_limit=...": "--time-limit SECONDS",
         "time_limit": "--time-limit",
         "give times=...": "give --times 0:8:0.1",
+        "parameters=...": "--set",
+        "the option 'parameters' is": "the option --set is",
+        "the option 'folders' is": "the option --folder is",
     }
     for python, option in words.items():
         text = text.replace(python, option)

@@ -117,7 +117,7 @@ class Loaded:
     warnings: list[str]
 
     def print_warnings(self) -> None:
-        """Print the warnings, a line each."""
+        """Print the warnings, one line each."""
         for warning in self.warnings:
             print_warning(warning)
 
@@ -159,7 +159,7 @@ def _named(option: str, texts: list[str] | None, example: str) -> dict[str, str]
 
 
 def model_table(mechanism: Mechanism) -> Table:
-    """One row a body with the joint that carries it, in the order of the coordinates."""
+    """One row per body with the joint that carries it, in the order of the coordinates."""
     rows = [
         (
             body.name,
@@ -169,11 +169,11 @@ def model_table(mechanism: Mechanism) -> Table:
             body.parent,
             _places(joint.q_slice),
             _places(joint.v_slice),
-            f"follows {joint.mimics}" if joint.mimics else _range(joint),
+            f"follows {joint.mimics}" if joint.mimics else _limits(joint),
         )
         for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True)
     ]
-    head = ("body", "mass kg", "joint", "kind", "carried by", "q", "v", "range")
+    head = ("body", "mass kg", "joint", "kind", "parent", "q", "v", "limits")
     return grid(head, *rows, right=(1, 5, 6), fold=True)
 
 
@@ -182,7 +182,7 @@ def _places(part: slice) -> str:
     return "" if last < first else f"{first}" if first == last else f"{first}–{last}"
 
 
-def _range(joint: Joint) -> str:
+def _limits(joint: Joint) -> str:
     if joint.lower == -float("inf") and joint.upper == float("inf"):
         return ""
     unit = {"revolute": " rad", "prismatic": " m"}.get(joint.kind, "")

@@ -25,7 +25,7 @@ def study(
     plants: Annotated[int, typer.Option(min=0, max=1000, help="How many perturbed plants.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Of noise, sequences and perturbations.")] = 0,
     workers: Annotated[
-        int | None, typer.Option(min=1, max=256, help="Processes for perturbed plants.", show_default="one a core")
+        int | None, typer.Option(min=1, max=256, help="Processes for perturbed plants.", show_default="one per core")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is in the folder.")] = False,
 ) -> int:

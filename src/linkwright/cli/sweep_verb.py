@@ -59,13 +59,13 @@ def sweep(
     step: Annotated[float | None, typer.Option(help="Of simulations, in s.", show_default="the model's")] = None,
     on: Annotated[str, typer.Option(help="'local', or a Dask scheduler: tcp://host:8786.")] = "local",
     workers: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Processes of this machine.", show_default="one a core")
+        int | None, typer.Option(min=1, max=1024, help="Processes of this machine.", show_default="one per core")
     ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(help="CPU time in s that a case may take; beyond, it has failed.", show_default="none"),
     ] = None,
-    chunk: Annotated[int | None, typer.Option(min=1, help="Cases that are done together.", show_default=False)] = None,
+    chunk: Annotated[int | None, typer.Option(min=1, help="Cases of one batch.", show_default=False)] = None,
     out: Annotated[
         Path | None,
         typer.Option("--output", "-o", "--out", help="The study's folder.", show_default="out/MODEL_sweep"),
@@ -127,13 +127,15 @@ def sweep(
 
 # -- what is printed --------------------------------------------------------------------------------------------
 def _report(study: Study, screen: Console, seconds: float) -> None:
+    from linkwright.sweeps.study import SUMMARY  # weight: sweeps
+
     fresh = len(study) - study.loaded
-    rate = f", {fresh / seconds:,.0f} a second" if fresh and seconds > 0.0 else ""
+    rate = f", {fresh / seconds:,.0f} per second" if fresh and seconds > 0.0 else ""
     before = f"; {study.loaded:,} were there already" if study.loaded else ""
     screen.print(f"{fresh:,} case{'s' * (fresh != 1)} in {seconds:.1f} s{rate}{before}", soft_wrap=True)
     rows = [(name, low, mean, high, where) for name, low, mean, high, where in study.summary()]
     screen.print()
-    screen.print(grid(("", "least", "mean", "most", "in cases"), *rows, right=(1, 2, 3)))
+    screen.print(grid(SUMMARY, *rows, right=(1, 2, 3)))
     screen.print()
     bad = int((~study.ok).sum())
     if bad:
@@ -153,7 +155,7 @@ def _print_best(study: Study, screen: Console, name: str, largest: bool, top: in
 
 
 def _write(study: Study, folder: Path, screen: Console, *, plot: bool, csv: bool, animate: list[int]) -> None:
-    screen.print(f"{folder / 'study.nc'}: all of it; lw.Study.open({str(folder)!r}) reads it", soft_wrap=True)
+    screen.print(f"{folder / 'study.nc'}: the whole data set; lw.Study.open({str(folder)!r}) reads it", soft_wrap=True)
     if csv:
         study.to_csv(folder / "study.csv")
         screen.print(f"{folder / 'study.csv'}: the cases as a table", soft_wrap=True)
@@ -203,7 +205,7 @@ class _CaseBar(Bar):
             self._first, self._started, self._marks = int(done), perf_counter(), self._marks + 1
         if self._bar is not None:
             rate = (done - self._first) / max(perf_counter() - self._started, 1e-9)
-            shown = f"{rate:,.0f} a second" if done > self._first else ""
+            shown = f"{rate:,.0f} per second" if done > self._first else ""
             self._bar.update(self._task, total=total, completed=done, rate=shown)
 
 
@@ -213,9 +215,11 @@ def _check(best: str | None, largest: bool, outputs: list[str] | None, animate: 
 
     if largest and best is None:
         raise LinkwrightError("--largest turns the order of --best round; name the output by --best")
-    if best is not None:
-        known = list(named(outputs)) if outputs else []
-        check_names("output", [best], known)
+    if best is not None and not outputs:
+        text = "needs an output of one number per case; define it with --output-value 'NAME=EXPRESSION'"
+        raise LinkwrightError(f"--best {best}: {text}, as in 'stroke=max(block.x)-min(block.x)'")
+    if best is not None and outputs:
+        check_names("output", [best], list(named(outputs)))
     for number in animate or ():
         if not 0 <= number < cases:
             raise LinkwrightError(f"--animate {number}: the cases of this study are 0 … {cases - 1}")

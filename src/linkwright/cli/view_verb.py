@@ -31,7 +31,7 @@ def view(
 ) -> None:
     """Write the motion in SOLUTION as one HTML page that needs nothing else, and say where it is."""
     if solution.is_dir():
-        raise LinkwrightError(f"{solution}: is a directory; give a solution, a .nc file")
+        raise LinkwrightError(f"{solution}: is a folder; give a solution, a .nc file")
     if solution.name.lower().endswith(ENDINGS):
         raise LinkwrightError(
             f"{solution}: is a model; run it first (linkwright run), then view the .nc file it writes"

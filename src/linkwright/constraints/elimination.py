@@ -1,6 +1,6 @@
 """Least-norm solutions of J δ = b by a block elimination of S = J W⁻¹ Jᵀ whose order is fixed beforehand.
 
-One block row a constraint. S = L D Lᵀ with a generalised inverse of every D: an equation that repeats those before it
+One block row per constraint. S = L D Lᵀ with a generalised inverse of every D: an equation that repeats those before it
 has a pivot that is lost in rounding and is left out, so that redundant equations need no care. The statements are
 scans over lists of small dense products: neither code nor compile time grows with the mechanism, and the time of a
 mechanism whose loops are far apart grows with their number.

@@ -131,7 +131,7 @@ class Inertial(Recording):
         self._turns()
 
     def _apply(self, wrenches: Ref) -> None:
-        """Add wrenches at the bodies' own frames, a row a position."""
+        """Add wrenches at the bodies' own frames, a row per position."""
         b, masses, t = self.b, self.e.masses, self.carried.tree.topology
         frames = np.concatenate([masses.axes.reshape(-1, 9), masses.com], axis=1)[t.body]
 

@@ -13,7 +13,7 @@ from linkwright.constraints.form_programs import plane
 from linkwright.model.description import Description
 from linkwright.model.elements import Driver
 from linkwright.model.expression import Call, Expression, Name, numeric_values
-from linkwright.model.quantities import drives_angle, spoken
+from linkwright.model.quantities import Quantity, drives_angle, spoken
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
 
@@ -102,7 +102,7 @@ def _degrees_of_law(driver: Driver, parameters: Mapping[str, float]) -> Iterator
             odd, unit, shown = abs(factor) > MANY_TURNS and _like_degrees(factor), "rad", f"{factor:g}*..."
         if odd:
             degrees = shown.replace(f"{factor:g}", f"{factor:g} deg", 1)
-            each = " a second" if unit == "rad/s" else ""
+            each = " per second" if unit == "rad/s" else ""
             yield (
                 f"driver {driver.name!r} has {shown} in the law of an angle, in radians: {factor:g} {unit} is "
                 f"{_in_turns(factor)}{each}; write {degrees} if degrees are meant"
@@ -223,6 +223,9 @@ def model_table(description: Description) -> ModelTable:
     grounds = 1 + len(d.more_grounds)
     bodies = d.nb + grounds
     rows = [Row("Euler parameters", "one of each body", bodies), Row("ground", "position and axes", 6 * grounds)]
-    rows += [Row(c.name, c.form.key, c.form.size) for c in Equations(d).constraints]
+    driven = {x.name: Quantity("joint", (x.target,), x.index) for x in d.drivers if x.kind == "joint"}
+    for c in Equations(d).constraints:
+        of_joint = driven.get(c.name) if c.group == "driver" else None
+        rows.append(Row(c.name, c.form.key if of_joint is None else f"driver of {spoken(d, of_joint)}", c.form.size))
     rows += [Row(d.joint_names[j], "free joint", 0) for j in range(d.nj) if d.kind_of(j).nv == 6]
     return ModelTable(bodies, grounds, tuple(rows))

@@ -21,7 +21,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright.base.arguments import first_few
+from linkwright.base.arguments import counted, first_few
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints.diagnosis import repeated_drivers
@@ -56,9 +56,8 @@ class FreedomReport:
         """What a person should know of it, a line each; nothing if all is as it should be."""
         sentences = []
         if self.left:
-            what = "1 degree of freedom is" if self.left == 1 else f"{self.left} degrees of freedom are"
-            verb = "moves" if self.left == 1 else "move"
-            sentences.append(f"{what} left" + (f", and {verb} {first_few(self.moving, 6)}" if self.moving else ""))
+            what = counted(self.left, "undriven degree of freedom", "undriven degrees of freedom")
+            sentences.append(what + (f": {first_few(self.moving, 6)}" if self.moving else ""))
         for driver, *others in self.repeated:
             if others:
                 names = first_few([repr(name) for name in others], 3)

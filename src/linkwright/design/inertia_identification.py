@@ -62,8 +62,8 @@ class Identified:
 def identified(model: Linear, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike) -> Identified:
     """The parameters π of F = Y(q, q̇, q̈) π that fit measured forces best, each joint weighed by its own noise.
 
-    Arrays are (T, n), one row a sample. A first fit shows the noise of each joint, a second one weighs by it. A motion
-    that does not distinguish the parameters is an error that names them.
+    Arrays are (T, n), one row per sample. A first fit shows the noise of each joint, a second one weighs by it. A
+    motion that does not distinguish the parameters is an error that names them.
     """
     arrays = [real_array(name, x) for name, x in zip(("q", "v", "a", "tau"), (q, v, a, tau), strict=True)]
     for name, x in zip(("q", "v", "a", "tau"), arrays, strict=True):

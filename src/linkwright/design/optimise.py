@@ -115,8 +115,8 @@ def optimise(
     - `search`: an `lw.Search`: solver, several starts, tolerance, iterations, progress; by default `lw.Search()`.
 
     Returns an `Optimum`. Derivatives are exact, as `lw.sensitivities` has them. A place where the mechanism cannot be
-    assembled makes the step shorter; an interrupt ends with the best so far. Raises ModelError and NameNotFound for a
-    question that cannot be asked, and where the start cannot be evaluated.
+    assembled makes the step shorter; an interrupt ends with the best so far. Raises ModelError and NameNotFound for
+    invalid arguments, and where the start cannot be evaluated.
 
     >>> mech = lw.from_dh([{"a": "length", "mass": 1.0}], gravity=(0, -9.81, 0))  # falls from the horizontal
     >>> options = {"analysis": lw.AnalysisSettings("dynamic", dt=0.05), "times": [0.0, 0.1]}
@@ -194,7 +194,7 @@ def _check_targets(goal: Goal, problem: Problem) -> None:
         points = len(problem.times)
         if target.ndim and target.shape != (points,):
             text = f"the target of {name!r} has shape {target.shape}; there are {points} time points"
-            raise ModelError(f"{text}: give one number, or one a time point", element=name)
+            raise ModelError(f"{text}: give one number, or one per time point", element=name)
 
 
 def _solver(solver: str | None, goal: Goal, limits: list[Limit]) -> str:

@@ -247,7 +247,7 @@ class Limit:
 class Point:
     """One place: objective, differences from targets, outputs; slopes are in z, where they were asked for.
 
-    Outputs have values (r,) and slopes (r, k): one row, or one a time point.
+    Outputs have values (r,) and slopes (r, k): one row, or one per time point.
     """
 
     z: Floats

@@ -245,7 +245,7 @@ def sensitivities(
 
     Returns `Sensitivities`. Kinematic and static analysis have the derivatives of the exact motion, dynamic analysis
     those of a simulation with fixed steps. The derivative of a largest value is that of the time point where it is.
-    Raises ModelError and NameNotFound for a question that cannot be asked, and a LinkwrightError where outputs have no
+    Raises ModelError and NameNotFound for invalid arguments, and a LinkwrightError where outputs have no
     value or no derivative.
 
     >>> mech = lw.from_dh([{"a": "length", "mass": 1.0}], gravity=(0, -9.81, 0))  # falls from the horizontal

@@ -60,7 +60,7 @@ class MechanismBase:
     >>> mech.constraint_forces(q, v, [0.0], t=0.5).round(3)
     array([1.06])
     >>> print(mech.dof())
-    1 body, 1 coordinate, 1 rate: 1 degree of freedom, 1 driven, 0 left
+    1 body, 1 coordinate, 1 rate: 1 degree of freedom, 1 driven, 0 undriven
     """
 
     def __init__(self, factory: ProgramFactory) -> None:

@@ -372,7 +372,7 @@ def record(factory: RequestRules, request: Request) -> Program:
     block, out_shapes, single = traced(factory, function, shapes)
     if "frame" not in row.options:
         block = with_every_input(block)
-    if out_shapes == [(len(factory.rate_units),)]:  # an answer of one number a rate
+    if out_shapes == [(len(factory.rate_units),)]:  # an answer of one number per rate
         first = sum(int(np.prod(shapes[n])) for n in names[: names.index("q")])
         block = spoiled_together(block, [range(first + k, first + k + 4) for k in factory.tree.euler_parameters])
     builder = ProgramBuilder(request.function)

@@ -1,4 +1,4 @@
-"""A function as CUDA: a kernel with a thread a state, host functions that launch it, test program, CMake, README."""
+"""A function as CUDA: a kernel with a thread per state, host functions that launch it, test program, CMake, README."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def cuda_files(subject: Subject, vectors: Vectors, precision: str) -> dict[str, 
     notes = [f"{name} of {len(text.inputs)} inputs, written by Linkwright.", ""]
     notes += [f"    in   {a.name}{extents(a.shape)}" for a in text.inputs]
     notes += [f"    out  {a.name}{extents(a.shape)}" for a in text.outputs]
-    notes += [f"    work: {work} numbers a state, {work} * count in all"] if work else []
+    notes += [f"    work: {work} numbers per state, {work} * count in all"] if work else []
     notes += [
         "",
         "Arrays are (count, n), row-major; outputs must not overlap inputs. The functions give cudaError_t.",
@@ -200,7 +200,7 @@ def _call(text: PackageText, words: dict[str, str], work: int) -> list[str]:
         f"kernel itself is `{text.name}`, in blocks of any size; NVRTC compiles the file too, without the host's part.",
     ]
     if work:
-        lines += ["", f"`work` has {work} numbers a state, {work} · count in all, which need no value and keep none."]
+        lines += ["", f"`work` has {work} numbers per state, {work} · count in all, which need no value and keep none."]
     return lines
 
 

@@ -27,7 +27,7 @@ def check_folder(folder: Path, names: Mapping[str, str] | None = None, *, overwr
     if folder.exists() and not folder.is_dir():
         raise LinkwrightError(f"{folder}: is a file; give the name of a folder, or of a file such as model.c")
     if not folder.parent.is_dir():
-        raise LinkwrightError(f"{folder}: there is no directory {folder.parent}; make it first")
+        raise LinkwrightError(f"{folder}: there is no folder {folder.parent}; make it first")
     if not folder.exists() or names is None:
         return
     known = set(names)

@@ -114,7 +114,7 @@ def read_dh(path: str | Path) -> Description:
             raise FormatError(str(NameNotFound("entry", key, list(_TOP))), file=file, element=key)
     links, parameters = data.get("link", []), data.get("parameters", {})
     if not isinstance(links, list) or not links or not all(isinstance(row, dict) for row in links):
-        raise FormatError("has no [[link]] tables; give one a joint, in order from the base", file=file)
+        raise FormatError("has no [[link]] tables; give one per joint, in order from the base", file=file)
     if not isinstance(parameters, dict):
         raise FormatError("parameters must be a table: [parameters], then name = number", file=file)
     name = data.get("name", Path(path).name.removesuffix(".dh.toml"))

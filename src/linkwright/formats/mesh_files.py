@@ -74,7 +74,7 @@ def _stl(content: bytes) -> Mesh:
         raise ValueError("neither binary of the right length nor text that starts with 'solid'")
     corners = _CORNER.findall(content)
     if len(corners) % 3:
-        raise ValueError(f"{len(corners)} corners are not three a triangle")
+        raise ValueError(f"{len(corners)} corners are not three per triangle")
     return _joined(np.array([[_number(word) for word in corner] for corner in corners]).reshape(-1, 3))
 
 

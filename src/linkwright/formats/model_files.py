@@ -92,10 +92,13 @@ def read(path: str | Path, **options: Any) -> Description:
     """
     file = str(path)
     check_file(path)
-    reader = _reader(format_of(path))
+    name = format_of(path)
+    reader = _reader(name)
     known = [p.name for p in inspect.signature(reader).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for option in options:
         if option not in known:
+            if option == "parameters" and name != "dh":
+                raise FormatError("a file of this format has no parameters; leave parameters=... out", file=file)
             takes = f"takes {', '.join(known)}" if known else "takes no options"
             raise FormatError(f"the option {option!r} is not one of this format's, which {takes}", file=file)
     with finite_arithmetic(file):
@@ -107,7 +110,7 @@ def check_file(path: str | Path) -> None:
     if not Path(path).exists():
         raise FormatError("there is no such file", file=str(path))
     if Path(path).is_dir():
-        raise FormatError("is a directory; give a model file", file=str(path))
+        raise FormatError("is a folder; give a model file", file=str(path))
 
 
 def format_of(path: str | Path) -> str:

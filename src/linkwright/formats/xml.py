@@ -238,6 +238,8 @@ class _Check:
     def __init__(self, data: bytes, file: str, budget: Budget, *, only_root: bool = False) -> None:
         self.budget, self.only_root = budget, only_root
         self.depth, self.root = 0, ""
+        if not data.strip():
+            raise FormatError("the file is empty", file=file)
         parser = expat.ParserCreate()
         parser.ordered_attributes = True
         parser.EntityDeclHandler = self._entity

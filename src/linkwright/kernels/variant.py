@@ -189,7 +189,7 @@ _threads: int | None = None
 
 
 def threads() -> int:
-    """How many threads large batches use at most: as `set_threads` or LINKWRIGHT_THREADS say, else one a core.
+    """How many threads large batches use at most: as `set_threads` or LINKWRIGHT_THREADS say, else one per core.
 
     >>> lw.threads() >= 1
     True
@@ -222,7 +222,7 @@ def set_threads(n: int | None) -> None:
 
 
 def pool_size() -> int:
-    """How many threads the pool has at most: with the caller's own, one a core."""
+    """How many threads the pool has at most: with the caller's own, one per core."""
     return max(1, (os.cpu_count() or 1) - 1)
 
 

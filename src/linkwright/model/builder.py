@@ -246,7 +246,7 @@ class Builder(Forces):
         if name in self._joints or name in self._point_constraints:
             raise ModelError(f"there is a joint {name!r} already; choose another name", element=name)
         if kind == "screw" and not isinstance(pitch, Expression) and pitch == 0.0:
-            raise ModelError(f"screw joint {name!r} has no pitch; give pitch= in metres a radian", element=name)
+            raise ModelError(f"screw joint {name!r} has no pitch; give pitch= in m/rad", element=name)
         sides = (
             (self._frame_at(i), self._frame_at(j))
             if axis is None and at is None

@@ -153,7 +153,7 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """What a mechanism is. Arrays have one row a body or one row a joint, in the order of the file.
+    """What a mechanism is. Arrays have one row per body or one row per joint, in the order of the file.
 
     Nothing in it can be changed, so that its digest stays true: arrays that could be written are copied.
     """
@@ -342,7 +342,7 @@ class Description:
         return h.hexdigest()
 
 
-#: The arrays of a description, one row a body or a joint.
+#: The arrays of a description, one row per body or joint.
 BODY_ARRAYS = ("mass", "com", "inertia")
 LIMITS = ("lower", "upper", "velocity_limit", "effort_limit")
 LOSSES = ("damping", "friction")

@@ -17,7 +17,7 @@ from linkwright.model.placements import axis_frame, pack_inertia, snapped
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 LENGTH, MASS, WIDTH = 0.1, 1.0, 0.05
-SCREW_PITCH = 0.01  # metres a radian
+SCREW_PITCH = 0.01  # m/rad
 _NUMBERS = 100  # of a link, in all arrays together
 
 

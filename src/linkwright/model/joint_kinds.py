@@ -227,7 +227,7 @@ class Prismatic(_Sliding):
 
 
 class Screw(_Turning, _Sliding):
-    """One angle about h, with a shift of `pitch` metres a radian along it."""
+    """One angle about h, with a shift of `pitch` (m/rad) along it."""
 
     name, nq, nv, selects = "screw", 1, 1, None
     parts = ("Hz",)

@@ -121,14 +121,14 @@ class DofReport:
             parts.append(counted(self.loop_equations, "loop equation"))
         least = "at least " if self.loop_equations and self.rank is None else ""
         freedom = counted(max(self.degrees_of_freedom, 0), "degree of freedom", "degrees of freedom")
-        driven = f", {self.drivers} driven, {self.left} left" if self.drivers else ""
+        driven = f", {self.drivers} driven, {self.left} undriven" if self.drivers else ""
         open_ = " by count; it cannot be assembled as drawn" if self.problem else ""
         return f"{', '.join(parts)}: {least}{freedom}{driven}{open_}"
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, object]] = [
             ("degrees of freedom", self.degrees_of_freedom),
-            *((("driven", self.drivers), ("left", self.left)) if self.drivers else ()),
+            *((("driven", self.drivers), ("undriven", self.left)) if self.drivers else ()),
             ("bodies", self.bodies),
             ("coordinates", self.coordinates),
             ("rates", self.rates),
@@ -160,7 +160,7 @@ def joint_table(joints: Sequence[Joint]) -> str:
         + ((_limit(j.lower), _limit(j.upper)) if bounded else ())
         for j in first
     )
-    head = ("joint", "kind", "from", "to", "q", "v", *(("least", "most") if bounded else ()))
+    head = ("joint", "kind", "from", "to", "q", "v", *(("lower limit", "upper limit") if bounded else ()))
     return table(head, rows, len(joints))
 
 

@@ -254,7 +254,7 @@ class Tree:
 
     @cached_property
     def records(self) -> tuple[Floats, Ints | None]:
-        """Rows of `RECORD`, one a position, or fewer and which of them each position has."""
+        """Rows of `RECORD`, one per position, or fewer and which of them each position has."""
         if self._alike is None:
             return self._everywhere(self._records), None
         first, which = self._alike

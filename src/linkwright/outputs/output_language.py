@@ -94,7 +94,7 @@ def times_asked(d: Description, kind: str, times: ArrayLike | None) -> Floats:
     """(T,): the times that are asked for, or the model's; a state of rest needs none."""
     if times is None:
         if d.system is None and kind != "static":
-            raise ModelError(f"{d.name!r} says no times; give times=..., or a SYSTEM in the model", element=d.name)
+            raise ModelError(f"{d.name!r} has no time range; give times=..., or a SYSTEM in the model", element=d.name)
         system = d.system or System()
         return times_of(system.start, system.end, system.interval)
     try:

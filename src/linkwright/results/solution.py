@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """Coordinates, rates and accelerations of the spanning tree, one row a time point."""
+    """Coordinates, rates and accelerations of the spanning tree, one row per time point."""
 
     q: Floats
     v: Floats
@@ -63,7 +63,7 @@ class Solution:
     arrays: the motion of the bodies, by quantity. iterations: of Newton's method, (T,). states: q, v and a; None,
     events and series none by default.
 
-    `position("block")` and its sisters take the `name` of a body, a frame, a trace or ground and give one row a time
+    `position("block")` and its sisters take the `name` of a body, a frame, a trace or ground and give one row per time
     point; capital and small letters are the same where only one name fits. Another name is a NameNotFound.
 
     >>> import tempfile, linkwright as lw
@@ -343,7 +343,7 @@ class Solution:
             save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
-        """Write a table, one row a time point, columns as `block.x [m]`.
+        """Write a table, one row per time point, columns as `block.x [m]`.
 
         path: the file. names: of bodies and frames, one or several; by default all bodies, then the traced points, the
         series and the joints with one coordinate. Raises NameNotFound for another name.

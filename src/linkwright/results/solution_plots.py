@@ -199,7 +199,7 @@ def _curves(solution: Solution, column: _Column, quantity: str) -> Curves | None
     if column.joint:
         return _joint_curves(solution, name, d.kind_of(d.joint_names.position("joint", name)), quantity)
     labels = ("x", "y", "z") if size == 3 else ("e0", "e1", "e2", "e3")
-    mark = "" if unit == "1" else f" [{UNITS.get(unit, unit)}]"
+    mark = "" if unit == "1" else f" ({UNITS.get(unit, unit)})"
     return Curves(getattr(solution, quantity)(name), labels, quantity.replace("_", " ") + mark)
 
 
@@ -221,9 +221,9 @@ def _joint_curves(solution: Solution, name: str, kind: JointKind, quantity: str)
         return None
     if len(words) == 1:
         word, unit = words[0]
-        return Curves(y, ("",), f"{word} [{unit}]")
+        return Curves(y, ("",), f"{word} ({unit})")
     prefix, axis = {"position": ("q", "coordinates"), "velocity": ("v", "rates")}.get(quantity, ("a", "accelerations"))
-    labels = (f"{prefix}{k}" + ("" if u == "1" else f" [{u}]") for k, (_, u) in enumerate(words))
+    labels = (f"{prefix}{k}" + ("" if u == "1" else f" ({u})") for k, (_, u) in enumerate(words))
     return Curves(y, tuple(labels), axis)
 
 
@@ -254,7 +254,7 @@ def _draw(
             if curves is not None and (left is None or left.axis != curves.axis):
                 ax.set_ylabel(curves.axis, color=_INK, fontsize=9.5)
             if r == high - 1:
-                ax.set_xlabel("time [s]", color=_INK, fontsize=9.5)
+                ax.set_xlabel("time (s)", color=_INK, fontsize=9.5)
             if r == 0:
                 ax.set_title(_cut(name, 33 if wide > 1 else 66), fontsize=11, color=_INK, parse_math=False)
     return figure

@@ -38,7 +38,7 @@ _HEADS = {
 
 
 def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
-    """One row a time point; numbers are written so that they read back to the same bits."""
+    """One row per time point; numbers are written so that they read back to the same bits."""
     heads, columns = ["time [s]"], [solution.time[:, None]]
     everything = names is None
     if names is None:
@@ -172,7 +172,7 @@ def _contents(sol: Solution) -> str:
 
 
 def _lists(sol: Solution) -> list[str]:
-    head = ("series", "unit", "least", "greatest")
+    head = ("series", "unit", "min", "max")
     series = ((name, x.unit, *span(x.values)) for name, x in sol.series.items())
     events = ((e.name, e.time) for e in sol.events)
     series_table = table(head, series, len(sol.series)) if sol.series else ""

@@ -69,7 +69,7 @@ class Counters:
 
     >>> import linkwright as lw
     >>> print(lw.simulate(lw.chain(1), 0.1, q0=[0.5], method="rk4", dt=0.01).counters)
-    11 points, 10 steps, 41 evaluations
+    11 points, 10 steps, 41 function evaluations
     """
 
     newton_iterations: int = 0
@@ -81,14 +81,14 @@ class Counters:
     rejected: int = 0
 
     def __str__(self) -> str:
-        points, rounds = counted(self.points, "point"), counted(self.newton_iterations, "newton iteration")
+        points, rounds = counted(self.points, "point"), counted(self.newton_iterations, "Newton iteration")
         if not self.steps:
-            evaluations = counted(self.tape_evaluations, "tape evaluation")
+            evaluations = counted(self.tape_evaluations, "function evaluation")
             solves, substeps = counted(self.linear_solves, "linear solve"), counted(self.substeps, "substep")
             return f"{points}, {rounds}, {evaluations}, {solves}, {substeps}"
         again = f", {self.rejected:,} rejected" if self.rejected else ""
         iterations = f", {rounds}" if self.newton_iterations else ""
-        evaluations = counted(self.tape_evaluations, "evaluation")
+        evaluations = counted(self.tape_evaluations, "function evaluation")
         return f"{points}, {counted(self.steps, 'step')}{again}, {evaluations}{iterations}"
 
 

@@ -23,7 +23,7 @@ class Tableau:
     name: str
     order: int
     c: tuple[float, ...]
-    a: tuple[Row, ...]  # one row a stage, the first is empty
+    a: tuple[Row, ...]  # one row per stage, the first is empty
     b: Row
     errors: tuple[Row, ...] = ()
     error_order: int = 0  # the order of the lower of the two solutions that are compared

@@ -52,7 +52,7 @@ def output(motions: Rollout) -> str:
         for name, array in arrays.items()
         if array is not None
     ]
-    return shown(title, beside(*_curves(motions)), table(("array", "shape", "least", "greatest"), rows))
+    return shown(title, beside(*_curves(motions)), table(("array", "shape", "min", "max"), rows))
 
 
 def _curves(motions: Rollout) -> list[str]:
@@ -302,7 +302,7 @@ class _Work:
         self.a = np.zeros_like(v)
         self.dt, self.t_start = float(dt), float(t_start)
         self.kernel = kernels.of(many_steps, tableau, anew=anew)
-        self._each = 1e-9 * max(self.kernel.signature.work, 1) * max(len(q), 1)  # seconds a step, a first guess
+        self._each = 1e-9 * max(self.kernel.signature.work, 1) * max(len(q), 1)  # seconds per step, a first guess
         self._spare: dict[str, list[Floats]] = {}
 
     def begin(self, tau: Floats | None) -> None:

@@ -1,4 +1,4 @@
-"""Rollouts of states of other libraries: on a GPU all steps run there, a thread a motion, and samples stay there.
+"""Rollouts of states of other libraries: on a GPU all steps run there, a thread per motion, and samples stay there.
 
 A launch takes many steps of every motion and stores its samples on the way; there are only as many launches as keep
 each of them short. Tensors of PyTorch and arrays of JAX in main memory are looked at as NumPy's, and results come back
@@ -42,7 +42,7 @@ from linkwright.tape.program import Program
 Shape = tuple[int, ...]
 #: Seconds that a launch may take by a cautious guess: a GPU with a screen stops longer ones, and Ctrl-C waits for it.
 LAUNCH = 1.0
-_ONE, _MANY = 5e-9, 1e-12  # seconds an operation: one after another in a thread, and over all threads
+_ONE, _MANY = 5e-9, 1e-12  # seconds per operation: one after another in a thread, and over all threads
 _ROOM = 2**28  # bytes of states that are kept for a function of them
 _PROGRAMS = 16  # whose code a mechanism keeps
 _PRECISIONS = ("float64", "float32")
@@ -140,7 +140,7 @@ def _code(mech: Mechanism, key: tuple[Any, ...], make: Callable[[], _Code]) -> _
 
 
 class _State:
-    """The motions' initial states, forces and parameters as CuPy's arrays, one row a motion."""
+    """The motions' initial states, forces and parameters as CuPy's arrays, one row per motion."""
 
     def __init__(self, mech: Mechanism, home: Home, arrays: Mapping[str, Any]) -> None:
         self.mech, self.home = mech, home

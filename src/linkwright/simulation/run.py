@@ -141,7 +141,7 @@ class Run:
         else:
             nothing = np.zeros(mech.nv)
             self.tau = (
-                nothing if tau is None else vector("tau", tau, mech.nv, "one a rate; or give a function of t, q and v")
+                nothing if tau is None else vector("tau", tau, mech.nv, "one per rate; or give a function of t, q, v")
             )
         program = None if self.law is None else self.law.program
         self.kernels = Kernels(mech, program, conserving=settings.conserve is not None)

@@ -160,8 +160,8 @@ def _state(mech: Mechanism, q0: Any, v0: Any, t: float) -> tuple[Floats, Floats,
         state = mech.auxiliary.initial_state(t)
         q, v, notes = state.q, state.v, state.notes
     else:
-        q, v = vector("q0", q0, mech.nq, "one a coordinate"), np.zeros(mech.nv)
-    v = v if v0 is None else vector("v0", v0, mech.nv, "one a rate")
+        q, v = vector("q0", q0, mech.nq, "one per coordinate"), np.zeros(mech.nv)
+    v = v if v0 is None else vector("v0", v0, mech.nv, "one per rate")
     if q0 is not None and mech.nq != mech.nv:
         for joint in mech.joints:
             kind = mech.description.kind_of(mech.description.joint_names.position("joint", joint.name))

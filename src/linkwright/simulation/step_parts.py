@@ -108,7 +108,7 @@ class Composer(ProgramBuilder):
     def total(
         self, function: Callable[..., Any], vectors: Sequence[Ref], shared: Sequence[Ref], outputs: Sequence[Ref]
     ) -> None:
-        """outputs = sums over all entries of function(*vectors, *shared), which gives one number an output."""
+        """outputs = sums over all entries of function(*vectors, *shared), which gives one number per output."""
         self.each(function, vectors, shared, outputs, add=True)
 
     def total_weighted(
@@ -119,7 +119,7 @@ class Composer(ProgramBuilder):
         shared: Sequence[Ref],
         outputs: Sequence[Ref],
     ) -> None:
-        """As `total`, of function(*vectors, weights, *shared); the weights are numbers, one an entry."""
+        """As `total`, of function(*vectors, weights, *shared); the weights are numbers, one per entry."""
         n = len(vectors)
         if vectors[0].operand.size <= LONG:
             self.total(lambda *x: function(*x[:n], weights, *x[n:]), vectors, shared, outputs)

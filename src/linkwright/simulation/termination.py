@@ -1,8 +1,8 @@
 """How a run ended, in words: what went wrong, where, and what to try; and forces that jump.
 
 Steps that are chosen by their error become short where the acceleration jumps. A law that is held between samples costs
-some rejected steps a jump. One that changes its sign with a rate, as dry friction does, jumps to and fro for as long as
-that joint is at rest.
+some rejected steps per jump. One that changes its sign with a rate, as dry friction does, jumps to and fro for as long
+as that joint is at rest.
 """
 
 from __future__ import annotations
@@ -298,5 +298,5 @@ class Jumps:
             return []
         t, what = self.first
         each = work.rejected / count
-        text = f"{what} jumps {count} times, first at t = {t:.6g} s, at about {each:.0f} rejected steps a jump"
+        text = f"{what} jumps {count} times, first at t = {t:.6g} s, at about {each:.0f} rejected steps per jump"
         return [f"{text}; where a law is held between samples, give a dt that divides the sampling time"]

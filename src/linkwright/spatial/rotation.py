@@ -1,7 +1,7 @@
 """Rotations that know their structure, finite rotations, and the placement of a child frame in its parent: how
 twists, wrenches and inertias pass between them.
 
-A rotation R takes child coordinates to parent coordinates. A turn costs 6 operations a vector and 10 + 6 a
+A rotation R takes child coordinates to parent coordinates. A turn costs 6 operations per vector and 10 + 6 per
 symmetric matrix where a general product costs 15 and 75; a mechanism's placements are kept as turns about
 z, x, z for that reason.
 """

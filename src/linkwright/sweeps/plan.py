@@ -117,7 +117,7 @@ _SMALLEST, _LARGEST, _PARTS = 16, 512, 32
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The cases of a study: `values` (n, k), a row a case and a column a name, and the recipe they were made by.
+    """The cases of a study: `values` (n, k), a row per case and a column per name, and the recipe they were made by.
 
     Cases are worked on in chunks of consecutive ones; which, is a matter of the plan and of nothing else.
     """

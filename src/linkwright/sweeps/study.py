@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _AGAIN = "write it again with Study.save"
+#: The columns of `Study.summary`.
+SUMMARY = ("", "min", "mean", "max", "cases of min, max")
 
 
 def gathered(task: Task, plan: Plan, batches: Mapping[int, Batch]) -> Batch:
@@ -209,7 +211,7 @@ class Study:
         return len(self.plan)
 
     def __getitem__(self, name: str) -> Floats:
-        """An output or a parameter, a row a case."""
+        """An output or a parameter, a row per case."""
         if name in self._batch.arrays:
             return self._batch.arrays[name]
         if name in self.names:
@@ -250,16 +252,16 @@ class Study:
 
     # -- the good ones --------------------------------------------------------------------------------------
     def scalar(self, name: str) -> Floats:
-        """(n,): an output of one number a case, or a parameter, by its `name`; a series raises ModelError."""
+        """(n,): an output of one number per case, or a parameter, by its `name`; a series raises ModelError."""
         x = self[name]
         if x.ndim != 1:
-            raise ModelError(f"{name!r} is a series, not one number a case; keep max({name}) or final({name}), say")
+            raise ModelError(f"{name!r} is a series, not one number per case; keep max({name}) or final({name}), say")
         return x
 
     def best(self, name: str, n: int = 5, *, largest: bool = False) -> xarray.Dataset:
         """The good cases with the smallest values of an output, the smallest first.
 
-        `name` is an output of one number a case, `n` how many cases (5 by default); `largest` (False): those with the
+        `name` is an output of one number per case, `n` how many cases (5 by default); `largest` (False): those with the
         largest values. Returns an xarray dataset with the parameters and outputs of these cases.
         """
         x = np.where(self.ok, self.scalar(name), np.nan)
@@ -311,7 +313,7 @@ class Study:
         save(self.task, self.plan, self._batch, path)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a CSV table to `path`, one row a case: parameters, outputs of one number, the reason of a failure."""
+        """Write a CSV table to `path`, one row per case: parameters, outputs of one number, the reason of a failure."""
         scalars = [name for name in self.outputs if self[name].ndim == 1]
         with atomic_text(path) as file:
             writer = csv.writer(file)
@@ -341,12 +343,12 @@ class Study:
 
     # -- what a person sees ---------------------------------------------------------------------------------
     def summary(self) -> list[tuple[str, str, str, str, str]]:
-        """Of every parameter and output of one number: name, least, mean, most, and the case of least and most."""
+        """Of every parameter and output of one number: name, min, mean, max, and the cases of min and max."""
         rows = []
         for name in (*self.names, *self.outputs):
             x = self[name]
             if x.ndim != 1:
-                span = f"{x.shape[1]} points a case" if x.ndim == 2 else "×".join(map(str, x.shape[1:]))
+                span = f"{x.shape[1]} points per case" if x.ndim == 2 else "×".join(map(str, x.shape[1:]))
                 rows.append((name, "", "series", "", span))
                 continue
             good = np.flatnonzero(self.ok & np.isfinite(x))
@@ -354,7 +356,7 @@ class Study:
                 rows.append((name, "", "no value", "", ""))
                 continue
             low, high = good[np.argmin(x[good])], good[np.argmax(x[good])]
-            where = "" if name in self.names else f"{low} and {high}"
+            where = "" if name in self.names else f"{low}, {high}"
             rows.append((name, f"{x[low]:.6g}", f"{x[good].mean():.6g}", f"{x[high]:.6g}", where))
         return rows
 
@@ -373,4 +375,4 @@ class Study:
         title, _, ends = self.described().partition(": ")
         rows = self.summary()
         reasons = [line(f"{count:,} × {reason}", bad=True) for reason, count in self.reason_counts[:5]]
-        return shown(heading(title, ends), table(("", "least", "mean", "most", "in cases"), rows, len(rows)), *reasons)
+        return shown(heading(title, ends), table(SUMMARY, rows, len(rows)), *reasons)

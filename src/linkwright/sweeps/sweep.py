@@ -282,7 +282,7 @@ def sweep(
     - `execution`: an `lw.Execution`: processes, limits of time, progress; by default `lw.Execution()`.
 
     Returns a `Study`. A case that fails is a row with a reason; so is one that crashes its process. Raises ModelError
-    and NameNotFound for a question that cannot be asked, and LinkwrightError where a scheduler or a folder fails.
+    and NameNotFound for invalid arguments, and LinkwrightError where a scheduler or a folder fails.
 
     >>> mech = lw.from_dh([{"a": "length", "mass": 1.0}], gravity=(0, -9.81, 0))  # falls from the horizontal
     >>> options = {"analysis": "dynamic", "times": [0.0, 0.1, 0.2]}

@@ -92,7 +92,7 @@ class Parts:
 
     def __repr__(self) -> str:
         if not self._derivation.begun:
-            return f"<Equations of {self.model.name!r}: {counted(self.n, 'coordinate')}, in steps>"
+            return f"<Equations of {self.model.name!r}: {counted(self.n, 'coordinate')}, recursive>"
         size = f"{counted(self.n, 'coordinate')}, {counted(self.derivation.terms(), 'term')}"
         state = "" if self.complete else f", {len(self.missing)} of the entries missing"
         return f"<Equations of {self.model.name!r}: {size}{state}>"

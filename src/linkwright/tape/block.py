@@ -381,7 +381,7 @@ def finish(recorder: Recorder, n_inputs: int, outputs: Sequence[Scalar]) -> Bloc
         needed[node.index] = 1
     constants: list[Scalar] = []
     inputs: list[Scalar] = []
-    numbers: list[int] = []  # five numbers an operation, the last operation first
+    numbers: list[int] = []  # five numbers per operation, the last operation first
     for node in reversed(nodes):
         index, op = node.index, node.op
         if not needed[index]:

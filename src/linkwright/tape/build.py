@@ -386,7 +386,7 @@ def record(function: Callable[..., Any], *shapes: Any, name: str | None = None) 
     Arguments:
         function: takes an array for each shape, for one state; returns an array or a tuple of arrays. So does the
             program when it is called.
-        shapes: one an argument, for one state: a tuple of whole numbers, n for (n,), or () for a single number.
+        shapes: one per argument, for one state: a tuple of whole numbers, n for (n,), or () for a single number.
         name: of the program, in messages and exported text; by default that of the function.
 
     Raises `RecordingError` where the function takes another number of arrays, returns something else than arrays, or

@@ -344,7 +344,7 @@ class _Reverse:
 
 
 def _duration(statement: Statement) -> int:
-    """Moments that a statement takes: one an item."""
+    """Moments that a statement takes: one per item."""
     return statement.items if isinstance(statement, Each) else 1
 
 

@@ -222,7 +222,7 @@ class Program:
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         """Evaluate the program.
 
-        - `arrays`: one an input, (..., *shape), with leading axes that broadcast; float64, or what converts to it.
+        - `arrays`: one per input, (..., *shape), with leading axes that broadcast; float64, or what converts to it.
           Arrays of PyTorch, JAX and CuPy are answered in kind. With recorded scalars, as inside another recording, the
           program becomes a part of that recording.
         - `out`: the array, or a list of arrays, that takes the results; by default new arrays.
@@ -369,7 +369,7 @@ class Program:
         return str(backends().converted(self, "C", name=name, precision=precision))
 
     def to_cuda(self, *, name: str | None = None, precision: str = "float64") -> str:
-        """The text of one self-contained CUDA file, one thread a state; `name` and `precision` as of `to_c`.
+        """The text of one self-contained CUDA file, one thread per state; `name` and `precision` as of `to_c`.
 
         Example:
             >>> "__global__ void double_it(" in lw.record(lambda x: 2.0 * x, 3).to_cuda(name="double_it")

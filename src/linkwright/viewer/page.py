@@ -82,7 +82,7 @@ def checked(time: Any, quantities: Mapping[str, Any], bodies: int, drawn: int) -
     """A motion that can be shown: arrays of the right shapes, finite, thinned out to what a page can hold."""
     t = np.asarray(time, dtype=np.float64)
     if t.ndim != 1:
-        raise ShapeError(f"time has the shape {t.shape}; give one number a time point", given=t.shape, wanted=("T",))
+        raise ShapeError(f"time has the shape {t.shape}; give one number per time point", given=t.shape, wanted=("T",))
     values = {}
     for name, (width, _, _) in QUANTITIES.items():
         if quantities.get(name) is None:

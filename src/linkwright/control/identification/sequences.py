@@ -59,7 +59,7 @@ def m_sequence(order: int, length: int | None = None, amplitude: float = 1.0, ho
     the register's first content, thus a circular shift of the same sequence.
 
     - `order`: bits of the register. `length`: samples, a whole period unless given.
-    - `amplitude`: 1.0. `hold`: samples a bit, 1. `seed`: a whole number, 1.
+    - `amplitude`: 1.0. `hold`: samples per bit, 1. `seed`: a whole number, 1.
 
     >>> import linkwright as lw
     >>> lw.control.m_sequence(3).tolist()

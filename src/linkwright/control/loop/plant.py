@@ -270,7 +270,7 @@ def joint_positions(mech: Mechanism, joints: Any, what: str) -> tuple[tuple[str,
 
 
 class SampledRun(Solution):
-    """A `Solution` with one point a sample, and what went on in the loop, one row a sample; `Loop.run` gives it.
+    """A `Solution` with one point per sample, and what went on in the loop, one row per sample; `Loop.run` gives it.
 
     - `command`: what the controller asked for. `torque`: what acted on the `drives` from the sample on (with a delay of
       a fraction, what acts at the end of the period). At the last sample nothing is commanded any more: it repeats the

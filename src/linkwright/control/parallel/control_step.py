@@ -83,7 +83,7 @@ class StepSettings:
         sample before, while the forward kinematics of this sample runs beside them for the next. A step then takes as
         long as the longer of the two; what is measured acts one period later, and in between the plate is taken to
         accelerate as commanded (an error of the acceleration δ is an error of δ T²/2 in place and δ T in speed).
-    - `threads`: how many threads "threads" (1 to 6) and "pipelined" (1 or 2) use; one a core unless given.
+    - `threads`: how many threads "threads" (1 to 6) and "pipelined" (1 or 2) use; one per core unless given.
 
     >>> import linkwright as lw
     >>> lw.control.StepSettings(form="serial").hold

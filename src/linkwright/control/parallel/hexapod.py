@@ -1,8 +1,8 @@
 """A plate on six like legs in numbers: where the legs stand, how long their links are, and the links' inertias.
 
 Leg i stands at base point B_i. The leg's frame has x along the crank at zero angle (horizontal, `crank_turn` away
-from outward, the two legs of a pair mirrored), y up and z = x × y along the driven axis, so that a positive angle
-raises the crank. In links whose x axes lie along crank and rod, the six revolute joints turn about
+from the radial direction, the two legs of a pair mirrored), y up and z = x × y along the driven axis, so that a
+positive angle raises the crank. In links whose x axes lie along crank and rod, the six revolute joints turn about
 
     z (driven), z and y (universal, at the crank's end), z, y and x (spherical, at the wrist point),
 
@@ -53,7 +53,7 @@ class Hexapod:
 
     - `base_radius`, `base_half_angle`: the base points lie on a circle of this radius, each by this angle to one side
       of the direction of its pair.
-    - `crank_turn`: the angle of a crank's plane from outward, away from the other leg of the pair.
+    - `crank_turn`: the angle of a crank's plane from the radial direction, away from the other leg of the pair.
     - `crank`, `rod`: lengths of crank and rod.
     - `plate_radius`, `plate_half_angle`: the same of the wrist points on the plate.
     - `home_height`: the height of the plate's origin at home, where the plate is level above the middle of the base.
@@ -110,7 +110,7 @@ class Hexapod:
 
     @property
     def directions(self) -> Floats:
-        """The angles (rad) of the pairs, one a leg."""
+        """The angles (rad) of the pairs, one per leg."""
         return np.repeat(np.array(self.pairs), 2)
 
     @property

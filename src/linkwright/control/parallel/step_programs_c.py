@@ -395,7 +395,8 @@ def c_file(program: Program, name: str, geometry: Hexapod, gains: Floats) -> str
     """The program's text, and around it the step that keeps its own state and memory."""
     counts = sorted(program.count().items(), key=lambda entry: -entry[1])
     most = ", ".join(f"{number} {operation}" for operation, number in counts)
-    worst = f" * At most {sum(program.count().values())} operations a step, with all {ROUNDS} corrections: {most}.\n */"
+    total = sum(program.count().values())
+    worst = f" * At most {total} operations per step, with all {ROUNDS} corrections: {most}.\n */"
     name = function_name(name)
     text = program.to_c(name=name).replace(" */", worst, 1)
     home = ", ".join(repr(float(x)) for x in geometry.home)

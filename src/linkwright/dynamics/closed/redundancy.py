@@ -184,7 +184,7 @@ class Redundancy:
 
 
 class Blocks:
-    """The equations of a mechanism in the blocks in which they are eliminated: one a constraint, or one for several
+    """The equations of a mechanism in the blocks in which they are eliminated: one per constraint, or one for several
     that repeat each other's equations.
 
     Ranks are `certain` for the model's own numbers; where parameters are left free, others may repeat more.

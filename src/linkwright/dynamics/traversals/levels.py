@@ -72,7 +72,7 @@ class Sheet(Protocol):
         """Run the operations."""
 
     def joint_vector(self, name: str) -> Any:
-        """The links' numbers `name`, one a rate of each joint, as one vector."""
+        """The links' numbers `name`, one per rate of each joint, as one vector."""
 
 
 def levels(operations: Sequence[Operation]) -> list[Ints]:

@@ -54,7 +54,7 @@ class _Pass:
 class _Walk:
     order: WalkOrder
     starts: list[Recording]
-    steps: list[Recording]  # one a pair of signatures; pairs that walk alike share theirs
+    steps: list[Recording]  # one per pair of signatures; pairs that walk alike share theirs
 
 
 class Rolled:
@@ -80,7 +80,7 @@ class Rolled:
         self.sizes: dict[tuple[int, str], int] = {}  # the most numbers that a field ever has
         self.ground: dict[str, Array] = {}
         self.plan: list[_Pass | _Walk | Statement] = []
-        self.vectors: dict[str, tuple[Ref, bool]] = {}  # field → buffer, and whether one a coordinate
+        self.vectors: dict[str, tuple[Ref, bool]] = {}  # field → buffer, and whether one per coordinate
         self.values: list[tuple[int, tuple[str, ...], Finish, Ref, list[Shape]]] = []
 
     # -- recording ------------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ class Traversal(Protocol):
         """Run a step from the tips to ground; `below` are the shapes of the contributions."""
 
     def joint_vector(self, name: str, *, coordinates: bool = False) -> Any:
-        """The links' numbers `name`, one a rate (or a coordinate) of each joint, as one vector."""
+        """The links' numbers `name`, one per rate (or coordinate) of each joint, as one vector."""
 
     def total(self, name: str, then: Finish) -> Any:
         """then(the sum of contributions `name` that reached ground in the last inward pass)."""

@@ -116,7 +116,7 @@ class Meshes:
             corners = node.numbers("vertex", 12, 3 * MAX_TRIANGLES)
             faces = node.numbers("face", 3, 3 * MAX_TRIANGLES)
             if corners is None or len(corners) % 3 or (faces is not None and len(faces) % 3):
-                raise node.fail("vertex= and face= have three numbers a corner and a face; complete them")
+                raise node.fail("vertex= and face= have three numbers per corner and per face; complete them")
             corners = corners.astype(np.float32).astype(np.float64).reshape(-1, 3)  # as MuJoCo has all corners
             index = np.zeros((0, 3), np.int64) if faces is None else faces.astype(np.int64).reshape(-1, 3)
             if len(index) and not (index.min() >= 0 and index.max() < len(corners)):

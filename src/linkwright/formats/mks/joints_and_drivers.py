@@ -132,7 +132,7 @@ class Links(Places):
             item = a.need("pitch")
             options["pitch"] = self.scope.numeric(item.value)
             if options["pitch"] == 0.0:
-                raise Fault(item.value, f"the pitch of {a.owner} is zero; give metres a radian")
+                raise Fault(item.value, f"the pitch of {a.owner} is zero; give m/rad")
         options["cut"] = "cut" in a.flags
         if "passive" in a.flags and "actuated" in a.flags:
             raise Fault(a.flags["actuated"], f"{a.owner} is passive and actuated; keep one")

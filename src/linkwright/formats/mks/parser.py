@@ -171,6 +171,7 @@ _HEAD = "|".join(head.replace(" ", r"\s+") for head in HEADS)
 # A line that looks like the beginning of a statement: where to go on after an error.
 _FRESH = re.compile(rf'^[ \t]*(?=(?:{_HEAD})\b(?:\s+[^\W\d"]\w*|\s+"[^"\n]*"|)\s*(?:\(|=|;|\Z))', re.I | re.M)
 _HEAD_AND_NAME = re.compile(rf'\s*(?:{_HEAD})\s+("[^"\n]*"|[^\W\d]\w*)', re.I)
+_WORDS_AND_NAME = re.compile(r'\s*(?:[^\W\d]\w*\s+){1,3}("[^"\n]*"|[^\W\d]\w*)\s*[(=;]')
 _PIECE = re.compile(r'"[^"\n]*"|#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z)', re.S)
 _NAME = re.compile(r'"[^"\n]*"|[^\W\d]\w*')
 _SIGNS_IN_A_ROW = re.compile(r"(?:[-+−]\s*){50}")
@@ -351,7 +352,8 @@ def _fresh(text: str, at: int, wrong: int, end: int) -> int:
 
 
 def _note_broken(text: str, at: int, parsed: Parsed) -> None:
-    named = _HEAD_AND_NAME.match(text, at)
+    """Note the name of a statement that could not be read: what follows its head, also where no head is written so."""
+    named = _HEAD_AND_NAME.match(text, at) or _WORDS_AND_NAME.match(text, at)
     if named:
         parsed.broken.add(named[1].strip('"').lower())
 

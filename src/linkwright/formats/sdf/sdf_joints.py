@@ -257,7 +257,7 @@ def _loses(values: Values, dynamics: Any, name: str) -> bool:
 
 
 def _pitch(values: Values, element: Any, name: str) -> float:
-    """Metres a radian, from metres a turn (1.10 on) or from −radians a metre."""
+    """Metres per radian, from metres per turn (1.10 on) or from −radians per metre."""
     if element.find("screw_thread_pitch") is None and element.find("thread_pitch") is not None:
         turns = values.number(element, "thread_pitch", 1.0, name)
         if turns == 0.0:

@@ -1,7 +1,7 @@
 """A program as C99 or CUDA text, by one emitter, so that CUDA's text is tested where there is no GPU.
 
 C: `void NAME(inputs, outputs, work)` for one state, and `NAME_batch(inputs, outputs, work, count)`.
-CUDA: a kernel `NAME(inputs, outputs, count)` with a thread a state; where the temporaries are too many for a
+CUDA: a kernel `NAME(inputs, outputs, count)` with a thread per state; where the temporaries are too many for a
 thread's own memory, `NAME(inputs, outputs, work, count)` with `cuda_work_size(program)` numbers of work a state.
 Arrays are (count, n), row-major; data, columns and tables are constant arrays of the text.
 """
@@ -95,7 +95,7 @@ def cuda_text(program: Program, name: str | None = None, precision: str = "float
 
 
 def cuda_work_size(program: Program) -> int:
-    """How many numbers a state the kernel's `work` array needs; 0 where the kernel has no such argument."""
+    """How many numbers per state the kernel's `work` array needs; 0 where the kernel has no such argument."""
     low = Lowering(program, None, cuda_dialect("float64"))
     return low.layout.size if low.step else 0
 
@@ -318,9 +318,9 @@ class Lowering:
             *(f"    {line}" for line in (*self.local_work(driver), self.call(driver, places))),
             "}",
         ]
-        notes = ["One thread a state; arrays are (count, n), row-major; outputs must not overlap inputs."]
+        notes = ["One thread per state; arrays are (count, n), row-major; outputs must not overlap inputs."]
         if self.step:
-            notes.insert(0, f"work: {size} numbers a state, {size} * count in all")
+            notes.insert(0, f"work: {size} numbers per state, {size} * count in all")
         return self.cuda_whole(notes, [driver.text(self.dialect.static), "\n".join(kernel)])
 
     def cuda_whole(self, notes: Sequence[str], parts: Sequence[str]) -> str:

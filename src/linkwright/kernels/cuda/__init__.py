@@ -1,1 +1,1 @@
-"""Programs on a GPU: CUDA text with a thread a state or a thread an item, and the kernels that launch it."""
+"""Programs on a GPU: CUDA text with a thread per state or a thread per item, and the kernels that launch it."""

@@ -1,5 +1,5 @@
-"""Programs on the GPU, for arrays that lie there: a batch with a thread a state, a rollout, or one state with a
-thread an item.
+"""Programs on the GPU, for arrays that lie there: a batch with a thread per state, a rollout, or one state with a
+thread per item.
 
 A graph holds the addresses that it was captured with. Arrays that come for the first time are copied to and from
 arrays of the kernel's own; those that come again get a graph of their own, and a few of these are kept. The kernel's
@@ -10,8 +10,8 @@ same device and in the order of its current stream; nothing waits for the GPU. I
 float32, which is that of the arithmetic and of the result.
 
 One state without batch axes of a program with many independent items (`Each` with runs, or a long map) is computed
-with a thread an item; a scan without runs in such a program is left to a single thread, which is right and slow.
-Everything else has a thread a state.
+with a thread per item; a scan without runs in such a program is left to a single thread, which is right and slow.
+Everything else has a thread per state.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ class DeviceKernel:
     """The careful path for arrays on a GPU."""
 
     def __init__(self, signature: Signature, program: Program, *, by_items: bool | None = None) -> None:
-        """`by_items` says whether one state has a thread an item; by default that is chosen."""
+        """`by_items` says whether one state has a thread per item; by default that is chosen."""
         self.signature, self.program = signature, program
         self._by_items = by_items
         self._lock = Lock()
@@ -348,7 +348,7 @@ class DeviceKernel:
 
 
 class ItemKernel:
-    """A program whose single states are computed with a thread an item, whether or not that would be chosen."""
+    """A program whose single states are computed with a thread per item, whether or not that would be chosen."""
 
     def __init__(self, program: Program) -> None:
         self._kernel = DeviceKernel(Signature.of(program, ()), program, by_items=True)
@@ -359,7 +359,7 @@ class ItemKernel:
 
 
 class _StatesKernel:
-    """A program over a batch on one device: a thread a state."""
+    """A program over a batch on one device: a thread per state."""
 
     def __init__(self, signature: Signature, program: Program, precision: str) -> None:
         text = states_text(program, precision)

@@ -1,6 +1,6 @@
-"""CUDA text of a program for one state with a thread an item, and the plan of its launches as plain data.
+"""CUDA text of a program for one state with a thread per item, and the plan of its launches as plain data.
 
-A `map`, and every run of a scan that is cut into runs, is a launch with a thread an item; runs of one case share a
+A `map`, and every run of a scan that is cut into runs, is a launch with a thread per item; runs of one case share a
 function. Runs of one case and one length whose items follow each other item by item (the k-th reads of the runs before
 only what their k-th wrote) are one launch, in which a thread goes from run to run. What is left, scans without runs
 among it, is done by a single thread: right, and slow where it is long.
@@ -126,7 +126,7 @@ class _Items(Lowering, PartialVisitor[Iterator[Launch] | None]):
                 self._serial(waiting)
                 self.launches.extend(launches)
         self._serial(waiting)
-        source = self.cuda_whole(["One state; a thread an item."], self.texts)
+        source = self.cuda_whole(["One state; a thread per item."], self.texts)
         rows = {k: -(-self.program.buffers[k].size // wide) for k, wide in self.transposed.items()}
         zero = cleared(self.program, self.transposed)
         return ItemsText(source, self.kernels, tuple(self.launches), self.transposed, rows, zero)

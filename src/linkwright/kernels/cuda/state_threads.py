@@ -1,4 +1,4 @@
-"""CUDA text of kernels with a thread a state: over a batch, and over the steps of a rollout.
+"""CUDA text of kernels with a thread per state: over a batch, and over the steps of a rollout.
 
 Unlike `to_cuda`'s kernel it takes the data and columns of the program as arrays, and for every input the numbers
 between two states (0: one for all states). Threads read their own rows: the caches put together what neighbours read,
@@ -42,7 +42,7 @@ class _States(Lowering):
         name = self.name
         driver = self.driver(f"{name}_state")
         kernel = self._kernel(driver)
-        source = self.cuda_whole(["One thread a state."], [driver.text(self.dialect.static), "\n".join(kernel)])
+        source = self.cuda_whole(["One thread per state."], [driver.text(self.dialect.static), "\n".join(kernel)])
         return StatesText(source, name, self.layout.size if self.step else 0, tuple(self.outside.values()))
 
     def _kernel(self, driver: Function) -> list[str]:

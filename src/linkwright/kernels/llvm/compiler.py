@@ -1,8 +1,8 @@
-"""LLVM text to machine code in this process, kept on disk by content, CPU and versions in a directory that only its
+"""LLVM text to machine code in this process, kept on disk by content, CPU and versions in a folder that only its
 owner can write.
 
-Entries are in `FOLDER`, a directory of their own within the cache directory. An entry is one file: a magic line, the
-SHA-256 of its name and the rest, the rest. Anything odd about the directory or an entry costs a recompilation or a
+Entries are in `FOLDER`, a folder of their own within the cache folder. An entry is one file: a magic line, the
+SHA-256 of its name and the rest, the rest. Anything odd about the folder or an entry costs a recompilation or a
 warning, never a wrong answer. Nothing but an entry is ever replaced or removed, whatever stands beside it.
 """
 
@@ -44,13 +44,13 @@ _MAGIC = b"linkwright-cache-2\n"
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _ENTRY_LIMIT = 256 * 2**20
 _TOTAL_LIMIT = 2 * 2**30
-_unseen: dict[Path, int] = {}  # bytes written by this process since it last added up a directory
+_unseen: dict[Path, int] = {}  # bytes written by this process since it last added up a folder
 
 
 def directory() -> Path | None:
     """Where entries are, or None if there is no place to be had.
 
-    It is within the user's cache directory, or within that which `LINKWRIGHT_CACHE` names; "" is none.
+    It is within the user's cache folder, or within that which `LINKWRIGHT_CACHE` names; "" is none.
     """
     named = os.environ.get("LINKWRIGHT_CACHE")
     if named == "":
@@ -77,7 +77,7 @@ def _checked(name: str) -> Path | None:
 
 
 def _safe(path: Path, *, follow: bool = True) -> bool:
-    """Whether only this user can write the directory: object code from it will be run."""
+    """Whether only this user can write the folder: object code from it will be run."""
     try:
         status = path.stat(follow_symlinks=follow)
     except OSError:
@@ -87,11 +87,11 @@ def _safe(path: Path, *, follow: bool = True) -> bool:
     if not _others_write(status):
         return True
     if status.st_uid != os.getuid():
-        reason, advice = "belongs to another user", "set LINKWRIGHT_CACHE to a directory of your own"
+        reason, advice = "belongs to another user", "set LINKWRIGHT_CACHE to a folder of your own"
     else:
         reason, advice = "can be written by others", f"run: chmod go-w {path}"
     warnings.warn(
-        f"the cache directory {path} {reason} and is not used; {advice}", LinkwrightWarning, stacklevel=outside()
+        f"the cache folder {path} {reason} and is not used; {advice}", LinkwrightWarning, stacklevel=outside()
     )
     return False
 
@@ -151,7 +151,7 @@ def _digest(name: str, content: bytes) -> bytes:
 
 
 def write(name: str, content: bytes) -> None:
-    """Keep an entry; whole or not at all, and silently not if the directory cannot be written."""
+    """Keep an entry; whole or not at all, and silently not if the folder cannot be written."""
     folder = directory()
     if folder is None or len(content) > _ENTRY_LIMIT:
         return

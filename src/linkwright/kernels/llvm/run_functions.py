@@ -111,7 +111,7 @@ def side_by_side(case: Case) -> bool:
 
 
 def _beside(operand: Operand) -> bool:
-    """Whether an operand is one number an item, next to those of the items before and after."""
+    """Whether an operand is one number per item, next to those of the items before and after."""
     return operand.size == 1 and operand.steps == ((1, ITEM),)
 
 
@@ -179,7 +179,7 @@ class LaneFunction(Function):
     def __init__(self, lowering: Lowering, name: str, width: int) -> None:
         super().__init__(lowering, name, _PART)
         self.width, self.type = width, vector(width)
-        self.rows: dict[str, list[str]] = {}  # a start's pointers, one a lane
+        self.rows: dict[str, list[str]] = {}  # a start's pointers, one per lane
         self.sizes: dict[str, int] = {}
         self.tiles: dict[tuple[str, int], list[str]] = {}
         self.results: dict[str, dict[int, str]] = {}

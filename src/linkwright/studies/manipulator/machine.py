@@ -1,7 +1,7 @@
 """The six-leg manipulator in numbers and as a mechanism: rigid, or with elastic drives and friction.
 
 Uniform rods with the inertias of table 3, l = √(12 I/m), make a crank of 0.51 m and a rod of 0.87 m; a disc of the
-plate's inertia has a radius of 0.39 m. The base was chosen for clear legs and an even S: its condition is about 2 in
+plate's inertia has a radius of 0.39 m. The base was chosen for clear legs and a low condition of S = ∂θ/∂x, about 2 in
 the whole range of motion. At home the wrists' middle angles are a few degrees.
 
 Six legs of six revolute joints: `crank1` (driven), `u1a`, `u1b` (universal, between crank and rod), `s1a`, `s1b`,

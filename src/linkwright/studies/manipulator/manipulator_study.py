@@ -116,7 +116,7 @@ def run_study(
     """Run it all. `quick` takes shorter records, fewer frequencies and at most four perturbed plants.
 
     `progress` is called with the part that begins and how much is done (0 to 1). Perturbed plants are shared out to
-    `workers` processes (by default one a core).
+    `workers` processes (by default one per core).
     """
     whole_number("plants, the number of perturbed plants,", plants)
     began = time.perf_counter()

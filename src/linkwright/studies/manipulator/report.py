@@ -192,8 +192,8 @@ def _page(study: Study, shown: dict[str, bytes], sentences: dict[str, str], name
     lead = paragraph(
         "The experiments of Nakamura, Yamane, Okada and Komine on a six-leg parallel manipulator, repeated on a "
         "simulated plant with the faults that the real one had: friction, elastic drives, sampling, noise. A model of "
-        "the rigid machine controls it in real time; what that leaves, late and ringing acceleration, is identified, "
-        "and an H∞ compensator with two degrees of freedom takes it away. "
+        "the rigid machine controls it in real time; the residual dynamics (delay and resonance) are "
+        "identified, and an H∞ compensator with two degrees of freedom removes them. "
         f"{'All' if good == all_ else good} of {all_} claims are met."
     )
     sections = [

@@ -215,7 +215,7 @@ def percentiles(values: Any) -> dict[str, float]:
 
 # -- time series ----------------------------------------------------------------------------------------------------
 def tables(study: Study) -> dict[str, str]:
-    """CSV files by name: SI units, one row a sample, a frequency or a plant."""
+    """CSV files by name: SI units, one row per sample, frequency or plant."""
     files = {name: _positions(getattr(study, name)) for name in ("straight", "curve")}
     jumps = {"without": study.without, "with": study.with_feedback, "paper": study.paper_response}
     columns: dict[str, Any] = {"time_s": study.without.time, "reference": study.without.reference}

@@ -42,15 +42,15 @@ DRIVES = {
     "stiffness": ("stiffness of a gear", "N m/rad", "rigid"),
     "damping": ("its damping", "N m s/rad", "rigid"),
     "rotor_inertia": ("inertia of a rotor, seen at the crank", "kg m²", "none"),
-    "motor_coulomb": ("sliding friction of a motor", "N m", "none"),
-    "motor_static": ("its friction at rest", "N m", "none"),
+    "motor_coulomb": ("Coulomb friction of a motor", "N m", "none"),
+    "motor_static": ("its static friction", "N m", "none"),
     "motor_viscous": ("its viscous friction", "N m s/rad", "none"),
-    "crank_coulomb": ("sliding friction of a crank", "N m", "none"),
+    "crank_coulomb": ("Coulomb friction of a crank", "N m", "none"),
     "crank_viscous": ("its viscous friction", "N m s/rad", "none"),
-    "passive_coulomb": ("sliding friction of a passive joint", "N m", "none"),
+    "passive_coulomb": ("Coulomb friction of a passive joint", "N m", "none"),
     "passive_viscous": ("its viscous friction", "N m s/rad", "none"),
-    "friction_speed": ("speed at which sliding friction has 76 % of its size", "rad/s", "–"),
-    "stribeck_speed": ("speed at which friction at rest fades", "rad/s", "–"),
+    "friction_speed": ("regularisation velocity (76 % of the Coulomb friction there)", "rad/s", "–"),
+    "stribeck_speed": ("Stribeck velocity", "rad/s", "–"),
 }
 
 
@@ -78,9 +78,9 @@ def machine_section(study: Study, pictures: Pictures) -> Section:
         ("rod", f"{g.rod:g} m", "uniform rod of link 3"),
         ("radius of the wrist points", f"{g.plate_radius:g} m", "disc of the endplate's inertia"),
         ("half angle of a pair of wrist points", f"{np.degrees(g.plate_half_angle):g}°", "chosen"),
-        ("radius of the base", f"{g.base_radius:g} m", "chosen for an even S"),
+        ("radius of the base", f"{g.base_radius:g} m", "chosen for a well-conditioned Jacobian S = ∂θ/∂x"),
         ("half angle of a pair of base points", f"{np.degrees(g.base_half_angle):g}°", "chosen"),
-        ("turn of the cranks from outward", f"{np.degrees(g.crank_turn):g}°", "chosen"),
+        ("crank angle from the radial direction", f"{np.degrees(g.crank_turn):g}°", "chosen"),
         ("height of the endplate at home", f"{g.home_height:g} m", "chosen"),
     ]
     inside = paragraph(
@@ -91,8 +91,8 @@ def machine_section(study: Study, pictures: Pictures) -> Section:
         pictures["machine"],
         "Two line drawings of the machine at home, from the side and from above: six driven cranks at the base, six "
         "rods, a hexagonal endplate above them.",
-        "The machine at home. Squares are driven joints, circles the universal and spherical ones; legs count as "
-        "numbered.",
+        "The machine at home. Squares are driven joints, circles the universal and spherical ones; legs are "
+        "numbered 1–6.",
     )
     heads = columns("link", numbers=("mass (kg)", "Ixx (kg m²)", "Iyy (kg m²)", "Izz (kg m²)"))
     inside += table(
@@ -185,7 +185,7 @@ def timing_section(timing: Timing, pictures: Pictures) -> Section:
     heads = columns("form", numbers=["one step (µs)"])
     inside += table(heads, forms, caption="Table 2: a whole step; here called from Python")
     mean, most = timing.corrections
-    inside += paragraph(f"Corrections of the forward kinematics: {mean:.3g} a step on average, {most} at most.")
+    inside += paragraph(f"Newton iterations of the forward kinematics: {mean:.3g} per step on average, {most} at most.")
     counts = [(name, f"{count:,}") for name, count in timing.counts.items()]
     inside += table(columns("of one leg", numbers=["operations"]), counts, caption="Operations, and what sharing saves")
     inside += _latency(timing, pictures)
@@ -212,7 +212,7 @@ def _latency(timing: Timing, pictures: Pictures) -> str:
         f"Histogram of how late {steps:,} steps began and how long they took, with the period of {period:g} µs.",
         caption,
     )
-    return "<h3>Latency</h3>\n" + shown + table(heads, rows, caption="Not more than, in so many of all steps")
+    return "<h3>Latency</h3>\n" + shown + table(heads, rows, caption="Percentiles over all steps")
 
 
 # -- positions ------------------------------------------------------------------------------------------------------

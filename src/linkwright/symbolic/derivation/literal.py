@@ -56,7 +56,7 @@ class Link:
     ratio: Fraction = Fraction(1)
     offset: Sum = ZERO  # of a shift; a turn's is in `rotations`
     turns: bool = False
-    shift: Sum = ZERO  # metres a unit of the coordinate: 1 of a shift, the pitch of a screw, 0 of a turn
+    shift: Sum = ZERO  # metres per unit of the coordinate: 1 of a shift, the pitch of a screw, 0 of a turn
     angle: Turn = ()
     body: Inertial | None = None
     back: tuple[tuple[Matrix, ...], Vector] = ((), NONE)  # the body's frame in link axes: turned back, and the origin
@@ -202,7 +202,7 @@ def _words(which: Any) -> tuple[frozenset[str], bool]:
         raise ModelError(text)
     for word in which:
         if word not in WORDS:
-            raise NameNotFound("sort of number", str(word), [*PRESETS, *WORDS])
+            raise NameNotFound("choice of literal", str(word), [*PRESETS, *WORDS])
     return frozenset(which), False
 
 

@@ -309,10 +309,10 @@ COSTS = ("terms", "additions", "multiplications", "divisions", "functions")
 
 
 def costs(sheet: Sheet) -> tuple[list[tuple[Block, tuple[int, ...]]], tuple[int, ...]]:
-    """Of each block its terms, additions, multiplications, divisions and functions; and of all blocks together."""
+    """Of each block its terms, additions, multiplications, divisions and functions; and their total over all blocks."""
     each = [(block, (size(block), *astuple(operations(block)))) for block in sheet.blocks]
-    together = tuple(map(sum, zip(*(numbers for _, numbers in each), strict=True)))
-    return each, together or (0,) * len(COSTS)
+    total = tuple(map(sum, zip(*(numbers for _, numbers in each), strict=True)))
+    return each, total or (0,) * len(COSTS)
 
 
 def operations(what: Sheet | Block) -> Operations:

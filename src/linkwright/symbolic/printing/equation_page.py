@@ -29,7 +29,7 @@ def markdown_page(sheet: Sheet) -> str:
     lines = markdown_head(sheet)
     if sheet.motion:
         lines += [f"$$ {latex.equation(sheet)} $$", ""]
-    each, together = costs(sheet)
+    each, total = costs(sheet)
     for block, (count, *cost) in each:
         lines += [f"## {markdown_text(sheet.heading(block))}", "", *_block(block, latex, plain)]
         lines += [f"{counted(count, 'term')}; as code: {Operations(*cost)}.", ""]
@@ -37,7 +37,7 @@ def markdown_page(sheet: Sheet) -> str:
     lines += ["## Size and cost", "", f"| | {' | '.join(COSTS)} |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
     rows = [(markdown_text(block.name), numbers) for block, numbers in each]
-    for name, numbers in (*rows, ("together", together)):
+    for name, numbers in (*rows, ("total", total)):
         lines.append(f"| {name} | {' | '.join(f'{n:,}' for n in numbers)} |")
     return markdown_file(lines)
 
@@ -102,7 +102,7 @@ LONGEST, SHOWN, ENOUGH = 2_000, 200, 12_000
 def html_page(sheet: Sheet) -> str:
     """The page's text; it loads nothing, and names from files can be no markup."""
     writer = MathML()
-    each, together = costs(sheet)
+    each, total = costs(sheet)
     sections = [("Equation of motion", "motion", _motion(sheet, writer))] if sheet.motion else []
     budget = [ENOUGH]
     for k, (block, (count, *cost)) in enumerate(each):
@@ -110,7 +110,7 @@ def html_page(sheet: Sheet) -> str:
         sections.append((sheet.heading(block), f"block-{k}", _html_block(block, writer, budget) + extent))
     if sheet.values or sheet.coordinates:
         sections.append(("Symbols", "symbols", html_symbols(sheet, writer)))
-    rows = [*((math(writer.block_name(block)), numbers) for block, numbers in each), ("together", together)]
+    rows = [*((math(writer.block_name(block)), numbers) for block, numbers in each), ("total", total)]
     remark = "<p class=size>Operations of the printed Python and C: what recurs within a block counts once.</p>\n"
     sections.append(("Size and cost", "cost", html_costs(COSTS, rows) + remark))
     return html_frame(sheet, sections)
@@ -209,7 +209,7 @@ def html_symbols(sheet: Sheet, writer: MathML) -> str:
 
 
 def html_costs(kinds: Sequence[str], rows: Sequence[tuple[str, tuple[int, ...]]]) -> str:
-    """A table of counts, the last row for all together."""
+    """A table of counts, the last row for the total."""
     head = "<th></th>" + "".join(f"<th class=number>{kind}</th>" for kind in kinds)
     body = ""
     for k, (first, numbers) in enumerate(rows, 1):

@@ -208,9 +208,9 @@ def latex_symbols(sheet: Sheet, writer: Latex) -> list[str]:
 def _cost(sheet: Sheet, writer: Latex) -> list[str]:
     lines = ["", r"\section*{Size and cost}", r"\begin{tabular}{@{}lrrrrr@{}}"]
     lines += [r" & terms & $+\,-$ & $\times$ & $\div$ & functions \\[2pt]\hline\noalign{\smallskip}"]
-    each, together = costs(sheet)
+    each, total = costs(sheet)
     rows = [(f"${writer.block_name(block)}$", numbers) for block, numbers in each]
-    for name, numbers in (*rows, ("together", together)):
+    for name, numbers in (*rows, ("total", total)):
         lines.append(rf"{name} & {' & '.join(f'{n:,}' for n in numbers)} \\")
     return [*lines, r"\end{tabular}"]
 

@@ -53,7 +53,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Recursive:
-    """One quantity in steps: `steps` (with `steps.results` in the order of `shape`), and how it prints."""
+    """One quantity in recursive form: `steps` (with `steps.results` in the order of `shape`), and how it prints."""
 
     title: str
     quantity: str
@@ -173,7 +173,7 @@ def recursive(
     regrouped: bool = True,
     beyond: Sequence[str] = (),
 ) -> Recursive:
-    """A quantity of the equations of motion in steps; the parameters in `free` (None: all) are the last argument p.
+    """A quantity of the equations of motion in recursive form; those in `free` (None: all) are its last argument p.
 
     Quantities: "inverse_dynamics" (F of q, q̇, q̈, with all that acts), "forward_dynamics" (q̈ of q, q̇, F),
     "mass_matrix" (M), "bias" (h of q, q̇: velocity products alone), "gravity" (g), "regressor" (Y of q, q̇, q̈: see
@@ -215,7 +215,7 @@ def recursive(
     _check_names([*flat, *dict.fromkeys(results)], names, coordinates)
     if block is None or len(block) > _LARGEST:
         count = sum(program.count().values())
-        text = f"{quantity} of {d.name!r} takes {count} operations, or solves a system, and has no form in steps"
+        text = f"{quantity} of {d.name!r} takes {count} operations, or solves a system, and has no recursive form"
         raise ModelError(f"{text}; take its tape: mech.program({row.program!r}).to_c()", element=d.name)
     if quantity == "mass_matrix":
         block = straightened(_symmetric(program)) or block

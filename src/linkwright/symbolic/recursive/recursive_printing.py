@@ -95,7 +95,7 @@ def html_listing(form: Recursive, digits: int | None) -> str:
     if sheet.symbols:
         sections.append(("Symbols", "symbols", html_symbols(sheet, writer)))
     rows = [("of parameters alone", astuple(form.count_once))] if form.count_once.total else []
-    sections.append(("Cost", "cost", html_costs(COSTS[1:], [*rows, ("together", astuple(form.count))])))
+    sections.append(("Cost", "cost", html_costs(COSTS[1:], [*rows, ("total", astuple(form.count))])))
     return html_frame(sheet, sections)
 
 

@@ -1,0 +1,5 @@
+"""`python -m linkwright` is `linkwright`."""
+
+from linkwright.cli import main
+
+main()

@@ -1,5 +1,0 @@
-"""`python -m linkwright.cli` is `linkwright`."""
-
-from linkwright.cli import main
-
-main()
