@@ -54,7 +54,7 @@ def run_of_the_sample() -> Measurement:
             process(f"{folder}/cache", *words)
             seconds.append(time.perf_counter() - start)
     value = median(seconds[1:])
-    limits = "imports: NumPy, typer with pydantic, rich, h5py and llvmlite are about two fifths of it"
+    limits = "imports: NumPy, typer with pydantic, rich, h5py and llvmlite are about a third of it"
     return Measurement(value, shown_time(value), limits=limits)
 
 

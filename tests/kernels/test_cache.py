@@ -343,6 +343,15 @@ def test_the_stamp_changes_with_the_packages_files(tmp_path, monkeypatch):
     assert fresh() == first
     source.write_text("other")
     assert fresh() != first
+    source.write_text("one")  # at another time
+    assert fresh() == first
+
+
+def test_a_second_process_reads_no_file_of_the_package_for_its_stamp(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINKWRIGHT_CACHE", str(tmp_path))
+    first = cache.stamp.__wrapped__()
+    monkeypatch.setattr(cache, "open", None, raising=False)  # of source files; entries are opened otherwise
+    assert cache.stamp.__wrapped__() == first
 
 
 def test_a_stale_entry_is_not_used(folder, monkeypatch):

@@ -112,13 +112,22 @@ def stamp() -> str:
         llvmlite = "none"
     parts = [f"llvmlite {llvmlite}", f"numpy {np.__version__}"]
     root = os.fspath(Path(__file__).resolve().parents[2])  # of the whole package: what is recorded depends on all of it
-    whole = hashlib.sha256("\n".join(parts).encode())
-    for folder, name in sorted((folder, name) for folder, _, names in os.walk(root) for name in names):
-        if name.endswith(".py"):
-            with open(f"{folder}{os.sep}{name}", "rb", buffering=0) as file:
-                content = file.readall()
-            whole.update(f"{folder[len(root) :]}/{name} {len(content)}\n".encode() + content)
-    return whole.hexdigest()
+    files = sorted(
+        f"{folder}{os.sep}{name}" for folder, _, names in os.walk(root) for name in names if name[-3:] == ".py"
+    )
+    # Files that were not touched need not be read again: no content changes without a time, of the file or its entry.
+    status = [(file, x.st_size, x.st_mtime_ns, x.st_ctime_ns, x.st_ino) for file in files for x in (os.stat(file),)]
+    known = hashlib.sha256(repr((parts, status)).encode()).hexdigest()
+
+    def of_content() -> bytes:
+        whole = hashlib.sha256("\n".join(parts).encode())
+        for file in files:
+            with open(file, "rb", buffering=0) as stream:
+                content = stream.readall()
+            whole.update(f"{file[len(root) :]} {len(content)}\n".encode() + content)
+        return whole.hexdigest().encode()
+
+    return stored(f"stamp-{known}", of_content, bytes, bytes).decode()
 
 
 def key(*parts: str) -> str:
