@@ -112,3 +112,53 @@ def test_an_order_of_elimination_has_every_node_once_and_leaves_later_ones_behin
 def test_a_chain_is_eliminated_without_fill():
     _, left = order([{1}, *({k - 1, k + 1} for k in range(1, 49)), {48}])
     assert max(map(len, left)) == 1
+
+
+def _hub(count):
+    """Four-bars on one crank, each with a coupler and a rocker of its own."""
+    b = lw.Builder("hub")
+    crank = bar(b, "crank", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
+    zero = np.zeros(3)
+    motor = pin(b, "revolute", b.ground, zero, crank, zero, "a")
+    rng = np.random.default_rng(1)
+    for k in range(count):
+        tip, foot = np.array([1.0, 0.0, 0.0]), np.array([rng.uniform(2.9, 3.2), 0.0, 0.0])
+        length = rng.uniform(2.8, 3.2)
+        joint = closed(tip, foot, length, 2.5, 1.0)
+        coupler, rocker = bar(b, f"c{k}", tip, joint), bar(b, f"r{k}", foot, joint)
+        pin(b, "revolute", crank, tip, coupler, zero, f"tip{k}")
+        pin(b, "revolute", coupler, (length, 0.0, 0.0), rocker, (2.5, 0.0, 0.0), f"joint{k}")
+        pin(b, "revolute", b.ground, foot, rocker, zero, f"foot{k}")
+    b.driver("joint", motor, 0.8 * lw.TIME)
+    return b.build()
+
+
+def test_loops_on_one_body_move_as_each_alone_and_all_redundant_equations_are_named():
+    times = np.linspace(0.0, 0.6, 7)
+    few, many = lw.analyse(_hub(3), times=times), lw.analyse(_hub(20), times=times)
+    assert few.status
+    assert many.status
+    for name in ("crank", "c0", "r0", "c2", "r2"):
+        for quantity in ("position", "velocity", "acceleration", "angular_acceleration"):
+            np.testing.assert_allclose(
+                getattr(many, quantity)(name), getattr(few, quantity)(name), rtol=0, atol=1e-10, err_msg=name
+            )
+    k = kinematics(_hub(20))
+    state = k.assemble(0.0)
+    assert k.programs.layout.plan.sizes != [c.form.size for c in k.equations.constraints]  # the crank is in pieces
+    assert int(state.lost) == 60
+    assert len(k.freedom(state, 0.0).redundant) == 60
+    dense = k.programs.layout.dense(k.programs.evaluate(state.q, state.angles, 0.0).jacobian, k.equations.units)
+    assert np.linalg.matrix_rank(dense, 1e-9) == k.equations.count - 60
+
+
+def test_the_fill_of_a_body_grows_with_its_joints():
+    stores = [kinematics(_hub(count)).programs.layout.plan.store for count in (20, 40, 80)]
+    assert stores[2] - stores[1] < 2.2 * (stores[1] - stores[0])
+
+
+def test_an_order_keeps_what_must_go_before():
+    neighbours = [{1, 2}, {0, 2, 3}, {0, 1}, {1}]
+    sequence, _ = order(neighbours, [set(), set(), set(), {0, 2}])
+    assert sorted(sequence) == [0, 1, 2, 3]
+    assert sequence.index(3) > max(sequence.index(0), sequence.index(2))

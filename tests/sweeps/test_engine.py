@@ -197,3 +197,79 @@ def test_cases_begin_on_the_assembly_mode_that_initial_gives(tmp_path):
     y = found.arrays["tc.y"][:, 0]
     assert y[0] > 1.0 > -1.0 > y[1] == pytest.approx(-y[0], abs=1e-9)
     assert "j3.angle" in found.reasons[3]
+
+
+# -- in the tree's coordinates ----------------------------------------------------------------------------------------
+FOUR_BAR = MODELS / "four_bar.mks"
+LINKS = ("crank", "coupler", "apart")
+MEASURES = [
+    "wide = max(pen.x)",
+    "fast = min(pen.vy)",
+    "sharp = rms(pen.ax)",
+    "turn = range(d.angle)",
+    "spin = final(coupler_bar.wz) + mean(rocker_bar.alphaz)",
+    "apart_by = mean(distance(pen, right))",
+    "nearing = max(distance_rate(pen, right)) + min(distance_acceleration(pen, right))",
+    "pen.y",
+    "driven = final(a.angle) - initial(a.angle) + final(a.rate)",
+]
+
+
+def _four_bars(n, seed=0):
+    return np.random.default_rng(seed).uniform([0.8, 2.8, 2.9], [1.1, 3.2, 3.2], (n, 3))
+
+
+def test_regular_cases_of_a_four_bar_agree_with_the_absolute_form_and_with_each_analysed_alone():
+    task, values = make_task(FOUR_BAR, LINKS, MEASURES, times=np.linspace(0.0, 7.0, 71)), _four_bars(12)
+    engine, absolute = Engine(task), Engine(task)
+    assert engine.way.program is not None
+    absolute.way.program = None
+    ours, oracle = engine.run(values), absolute.run(values)
+    assert ours.reasons == oracle.reasons == [""] * 12
+    for name, x in ours.arrays.items():
+        np.testing.assert_allclose(x, oracle.arrays[name], rtol=1e-10, atol=1e-10, err_msg=name)
+    agree(make_task(FOUR_BAR, LINKS, MEASURES[:4], times=task.times), values[:3])
+
+
+def test_cases_that_do_not_reach_or_meet_dead_centres_have_the_reasons_of_the_absolute_form():
+    values = np.array([[1.0, 3.0, 3.0], [2.9, 3.0, 3.0], [1.0, 9.0, 3.0], [2.5, 3.0, 3.0], [1.0, 3.0, 3.0]])
+    task = make_task(FOUR_BAR, LINKS, [*MEASURES[:2], "pen.x"], times=np.linspace(0.0, 6.3, 64))
+    engine, absolute = Engine(task), Engine(task)
+    absolute.way.program = None
+    ours, oracle = engine.run(values), absolute.run(values)
+    assert ours.reasons == oracle.reasons
+    assert any(ours.reasons)
+    assert not all(ours.reasons)
+    for name, x in ours.arrays.items():
+        np.testing.assert_allclose(x, oracle.arrays[name], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_a_four_bar_has_the_same_bits_whatever_others_come_with_it():
+    task, values = make_task(FOUR_BAR, LINKS, MEASURES, times=np.linspace(0.0, 6.3, 13)), _four_bars(40, 3)
+    engine = Engine(task)
+    every = engine.run(values)
+    for rows in ([7], [3, 30], list(range(9)), list(range(11, 40))):
+        some = engine.run(values[rows])
+        for name, x in some.arrays.items():
+            np.testing.assert_array_equal(x, every.arrays[name][rows], err_msg=name)
+
+
+@pytest.mark.parametrize("model", ["four-bar", "slider-crank"])
+def test_fewer_times_leave_no_case_to_go_alone(model, monkeypatch):
+    from linkwright.constraints.case_motions import CaseKinematics
+
+    def refuse(*_):
+        raise AssertionError("a case goes alone")
+
+    monkeypatch.setattr(CaseKinematics, "_alone", refuse)
+    if model == "four-bar":
+        file, names, values, output, end = FOUR_BAR, LINKS, _four_bars(10, 5), "pen.x", 6.0
+    else:
+        values = np.random.default_rng(1).uniform([5.0, 9.5, 2.0], [7.0, 11.0, 3.0], (10, 3))
+        file, names, output, end = SLIDER, NAMES, "rev1.angle", 8.0
+    fine = Engine(make_task(file, names, [output], times=np.linspace(0.0, end, 65))).run(values)
+    for count in (2, 5, 9, 17):
+        coarse = Engine(make_task(file, names, [output], times=np.linspace(0.0, end, count))).run(values)
+        assert coarse.reasons == [""] * 10
+        wanted = fine.arrays[output][:, :: 64 // (count - 1)]
+        np.testing.assert_allclose(coarse.arrays[output], wanted, rtol=1e-10, atol=1e-10)

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwright.analysis import force_series
+from linkwright.analysis import fine_motion, force_series
 from linkwright.base.activity import activity
 from linkwright.base.arguments import check_names, real_array
 from linkwright.base.arrays import Floats
@@ -294,14 +294,23 @@ def kinematic(
     if d.initial and count and np.isfinite(np.atleast_1d(points)[0]):
         placed, begun = at_initial_state(mech, float(np.atleast_1d(points)[0]))
     placed = placed if placed.system == system else replace(placed, system=system)
-    try:
-        motion = Kinematics(placed).motion(
-            points,
+
+    def motion_at(times: Floats) -> Motion:
+        return Kinematics(placed).motion(
+            times,
             assembly_tolerance=system.assembly_tolerance,
             lu_tolerance=system.lu_tolerance,
             freedom=choice,
             progress=None if progress is None else (lambda k: progress(k, count)),
         )
+
+    try:
+        fine = None if choice == "pivoting" else _fine(mech, system, points, motion_at, begun)
+        if fine is not None:
+            if progress is not None:
+                progress(count, count)
+            return fine
+        motion = motion_at(points)
     except AssemblyError:
         nearest = mech.auxiliary.nearest
         if system.assembly_tolerance is not None or nearest.mechanism is mech:
@@ -321,9 +330,32 @@ def kinematic(
     counters = Counters(
         motion.newton_iterations, motion.tape_evaluations, motion.linear_solves, motion.substeps, len(motion.times)
     )
-    arrays = (motion.times, *(x[..., part] for x, part in _parts(motion)))
-    solution = Solution.of(d, *arrays, status=status, counters=counters, iterations=motion.iterations)
+    solution = _solution_of(d, motion, status, counters)
     return _with_notes(solution, _beyond_limits(solution))
+
+
+def _fine(
+    mech: Mechanism, system: System, points: Floats, motion_at: Callable[[Floats], Motion], begun: tuple[str, ...]
+) -> Solution | None:
+    """The motion at many points in the spanning tree's coordinates, where all of it is plainly regular."""
+    if not fine_motion.worthwhile(mech, points):
+        return None
+
+    def begin() -> tuple[Motion, Solution]:
+        motion = motion_at(points[:1])
+        return motion, _solution_of(mech.description, motion, Status(True), Counters())
+
+    start = fine_motion.start_of(mech, float(points[0]), system, begin)
+    solution = None if start is None else fine_motion.fine_motion(mech, points, start)
+    if solution is not None:
+        solution.status = replace(solution.status, notes=(*begun, *solution.status.notes))
+        solution.add_notes(_beyond_limits(solution))
+    return solution
+
+
+def _solution_of(d: Description, motion: Motion, status: Status, counters: Counters) -> Solution:
+    arrays = (motion.times, *(x[..., part] for x, part in _parts(motion)))
+    return Solution.of(d, *arrays, status=status, counters=counters, iterations=motion.iterations)
 
 
 def _parts(motion: Motion) -> list[tuple[Any, slice]]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
+from linkwright.base.locks import cached_property
 from linkwright.constraints.accumulated_angles import undefined
 from linkwright.constraints.assembly import Assembly, assemble
 from linkwright.constraints.kinematics import CaseMarch, Kinematics
@@ -55,13 +56,17 @@ class CaseKinematics:
         self.drawn = drawn_states(self.e.description, cases)
         for row, state in starts.items():
             self.drawn[row] = state
-        q, v, a = (np.empty((len(times), len(cases), self.e.nb, width)) for width in (7, 6, 6))
-        self.motions = CaseMotions(q, v, a)
+
+    @cached_property
+    def motions(self) -> CaseMotions:
+        """The motions, as far as they are computed."""
+        q, v, a = (np.empty((len(self.times), len(self.cases), self.e.nb, width)) for width in (7, 6, 6))
+        return CaseMotions(q, v, a)
 
     def run(self, rows: Rows) -> CaseMotions:
         """The motions of some cases."""
         done = np.zeros(len(self.cases), bool)
-        together = rows[self._plain[rows]]
+        together = rows[self.plain[rows]]
         assembly: Assembly | None = None
         if len(together):
             t, tolerance = float(self.times[0]), self.system.assembly_tolerance
@@ -83,8 +88,8 @@ class CaseKinematics:
                     self.motions.failures[row] = stop
         return self.motions
 
-    @property
-    def _plain(self) -> NDArray[np.bool_]:
+    @cached_property
+    def plain(self) -> NDArray[np.bool_]:
         """Whether cases have the equations of the mechanism as it stands, and laws with values at all times."""
         plain = self.cases.possible & same_forms(self.batch, self.drawn)
         parameters = {name: x[:, None] if np.ndim(x) else x for name, x in self.cases.parameters.items()}

@@ -169,8 +169,12 @@ class Equations:
 
     def arms(self, size: Any) -> Floats:
         """(..., count): what makes lengths of the equations: 1, and for angles and sines the mechanism's size (...)."""
-        lengths = np.array([flag for c in self.constraints for flag in c.form.lengths], dtype=bool)
-        return np.where(lengths, 1.0, np.asarray(size, dtype=np.float64)[..., None])
+        return np.where(self._lengths, 1.0, np.asarray(size, dtype=np.float64)[..., None])
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.bool_]:
+        """(count,): which equations are lengths."""
+        return np.array([flag for c in self.constraints for flag in c.form.lengths], dtype=bool)
 
     def _checked(self, c: Constraint) -> Constraint:
         """A constraint that has something to hold or to move; else an error that names it."""

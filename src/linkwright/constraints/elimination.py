@@ -17,7 +17,17 @@ import numpy as np
 
 from linkwright.base.locks import cached_property
 from linkwright.constraints.form_programs import each, entry, row
-from linkwright.constraints.split_elimination import End, Incidence, Item, cut, in_runs, order_in_rounds
+from linkwright.constraints.split_elimination import (
+    MANY,
+    MANY_NAMED,
+    End,
+    Incidence,
+    Item,
+    cut,
+    in_runs,
+    order_in_rounds,
+    welds_first,
+)
 from linkwright.spatial.algebra import Array, Limit, Pivoted, swept, symmetric_product, unpack_symmetric
 from linkwright.tape.block import Block, where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
@@ -28,10 +38,20 @@ from linkwright.tape.program import Case, Copy, Each, Zero
 RANK_TOLERANCE = 1e-11
 
 
-def order(neighbours: Sequence[set[int]]) -> tuple[list[int], list[list[int]]]:
-    """An elimination order of small fill (least degree first), and for each node in it those that it leaves behind."""
+def order(
+    neighbours: Sequence[set[int]], before: Sequence[set[int]] | None = None
+) -> tuple[list[int], list[list[int]]]:
+    """An elimination order of small fill (least degree first), and for each node in it those that it leaves behind.
+
+    `before` are the nodes that must go before each.
+    """
     around = [set(n) for n in neighbours]
-    heap = [(len(n), k) for k, n in enumerate(around)]
+    waits = [set(n) for n in before] if before is not None else [set() for _ in around]
+    released: list[list[int]] = [[] for _ in around]
+    for k, others in enumerate(waits):
+        for i in others:
+            released[i].append(k)
+    heap = [(len(n), k) for k, n in enumerate(around) if not waits[k]]
     heapq.heapify(heap)
     done = [False] * len(around)
     sequence: list[int] = []
@@ -44,19 +64,23 @@ def order(neighbours: Sequence[set[int]]) -> tuple[list[int], list[list[int]]]:
         others = around[k]
         sequence.append(k)
         left.append(sorted(others))
+        for i in released[k]:
+            waits[i].discard(k)
         for i in others:
             around[i] |= others
             around[i] -= {i, k}
-            heapq.heappush(heap, (len(around[i]), i))
+        for i in {*others, *released[k]}:
+            if not waits[i]:
+                heapq.heappush(heap, (len(around[i]), i))
     return sequence, left
 
 
 class Elimination:
     """The order, the fill and the lists of products for constraints of these sizes on these bodies.
 
-    `sizes` and `first` go on, after the constraints, with what welds the pieces of bodies that were cut. With `whole`
-    bodies every equation that repeats others is among the constraints; else it may be a weld's. `in_rounds`, those that
-    do not touch each other are eliminated side by side; else the order is that of the least fill.
+    `sizes` and `first` go on, after the constraints, with what welds the pieces of bodies that were cut. With `named`
+    every equation that repeats others is among the constraints; else it may be a weld's. `in_rounds`, those that do not
+    touch each other are eliminated side by side; else the order is that of the least fill.
     """
 
     def __init__(
@@ -65,12 +89,12 @@ class Elimination:
         incidences: Sequence[Incidence],
         width: int = 6,
         *,
-        whole: bool = True,
+        named: bool = True,
         in_rounds: bool = False,
     ) -> None:
         self.incidences, self.width = list(incidences), width
         self.constraints, self.count = len(sizes), sum(sizes)
-        self.ends, welds = cut(len(sizes), self.incidences, whole)
+        self.ends, welds = cut(len(sizes), self.incidences, MANY_NAMED if named else MANY)
         self.sizes = [*sizes, *[width] * welds]
         self.first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(int).tolist()
         on_body: dict[int, list[End]] = {}
@@ -85,7 +109,8 @@ class Elimination:
         if in_rounds:
             self.sequence, self.left, self.rounds = order_in_rounds(neighbours)
         else:
-            self.sequence, self.left = order(neighbours)
+            before = welds_first(self.ends, len(self.sizes)) if named else None
+            self.sequence, self.left = order(neighbours, before)
             self.rounds = [0] * len(self.sequence)
         position = {c: k for k, c in enumerate(self.sequence)}
         # Block (i, k), i after k in the order, is kept at blocks[i, k]; diagonal blocks too.

@@ -33,7 +33,7 @@ class CentralLayout(Layout):
     """Where everything stands, with the numbers of records that are trivial folded into the code."""
 
     equations: CentralEquations
-    whole = False
+    named = False
 
     def __init__(self, equations: CentralEquations, *, in_rounds: bool = False) -> None:
         self.width, self.in_rounds = equations.space.motion, in_rounds

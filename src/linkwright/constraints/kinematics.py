@@ -15,6 +15,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints.accumulated_angles import check_driver_laws, first_undefined
 from linkwright.constraints.assembly import assemble
+from linkwright.constraints.batch_march import BatchMarch
 from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.kinematic_motion import Acceptance, Follower, State, Stepper
@@ -92,29 +93,32 @@ class March:
         return State(float(self.times[k]), *rows)
 
 
-class CaseMarch(Acceptance):
+class CaseMarch(BatchMarch, Acceptance):
     """Steps of many cases from one time to the next: where they are now, and what their steps are measured by."""
+
+    each = ("sizes", "tolerance", "rate_tolerance", "lost")
+    memory = ("largest_pivot", "fastest")
 
     def __init__(self, batch: Batch, start: Assembled, times: Floats, free: bool) -> None:
         correction, constraint_tolerance = batch.programs.numbers["newton"]
-        super().__init__(batch.size, batch.sizes, float(constraint_tolerance), start)
+        Acceptance.__init__(self, batch.size, batch.sizes, float(constraint_tolerance), start)
         self.over(times)
         n, nb = len(batch), batch.equations.nb
-        self.rows = np.arange(n)  # the cases that go along
+        BatchMarch.__init__(self, n, float(times[0]))
         newton = np.array([np.full(n, correction), np.maximum(constraint_tolerance, 10.0 * start.miss)]).T
         inputs = {**batch.inputs, "tolerance": start.tolerance[:, None], "newton": newton}
-        self.batch, self.t, self.free = replace(batch, inputs=inputs), float(times[0]), free
+        self.batch, self.free = replace(batch, inputs=inputs), free
         still = np.zeros((n, nb, 6))
-        self._there = {"q_there": start.q, "v_there": still, "a_there": still, "angles_there": start.angles}
+        self.there = {"q_there": start.q, "v_there": still, "a_there": still, "angles_there": start.angles}
         self._j: Floats | None = None  # what is stored of J where the cases are now, if it is known
         self._begin = batch, start.q[0], start.angles[0], self.t
         step = self._attempt(self.t)
-        self._go_on(np.asarray(self.consistent(step)))
+        self.go_on(np.asarray(self.consistent(step)))
 
     @property
     def motion(self) -> tuple[Floats, Floats, Floats]:
         """Position, velocity and acceleration of the cases that go along."""
-        return self._there["q_there"], self._there["v_there"], self._there["a_there"]
+        return self.there["q_there"], self.there["v_there"], self.there["a_there"]
 
     @cached_property
     def _branch(self) -> Branch:
@@ -122,44 +126,38 @@ class CaseMarch(Acceptance):
         batch, *state = self._begin
         return Branch(batch.one(0), *state)
 
-    def step(self, t: float) -> None:
-        """Go on to a time with the cases whose step is good at once."""
-        before, t_before, j_before = self._there, self.t, self._j
+    def tried(self, t: float) -> NDArray[np.bool_]:
+        """Attempt a step of all cases; whose was good."""
+        before, t_before, j_before = self.there, self.t, self._j
         with np.errstate(all="ignore"):
             step = self._attempt(t)
             good = self.sound(step)
             if self.free:
                 good &= step.rounds <= 1.0
             self.fastest = np.where(good, np.maximum(self.fastest, step.speed), self.fastest)
-            good &= self.steady(step, self.fastest, self._there["a_there"])
+            good &= self.steady(step, self.fastest, self.there["a_there"])
             doubtful = np.flatnonzero(good & ~self.short(step))
             self._j = None
             if len(doubtful) and self._branch.parts:
                 j_before = self._jacobian(before, t_before) if j_before is None else j_before
-                self._j = self._jacobian(self._there, t)
+                self._j = self._jacobian(self.there, t)
                 good[doubtful] = self._branch.connects(j_before[doubtful], self._j[doubtful])
         self.largest_pivot = np.where(good, np.maximum(self.largest_pivot, step.pivot), self.largest_pivot)
-        self._go_on(np.asarray(good))
+        return np.asarray(good)
 
     def _attempt(self, t: float) -> Step:
-        states = {name.removesuffix("_there"): x for name, x in self._there.items() if name != "summary"}
+        states = {name.removesuffix("_there"): x for name, x in self.there.items() if name != "summary"}
         batch, program = self.batch, self.batch.programs.step(self.free)
-        self._there = batch.run(program, **states, t=batch.all(t), h=batch.all(t - self.t))
+        self.there = batch.run(program, **states, t=batch.all(t), h=batch.all(t - self.t))
         self.t = t
-        return Step(*self._there["summary"].T)
+        return Step(*self.there["summary"].T)
 
     def _jacobian(self, states: dict[str, Floats], t: float) -> Floats:
         return self.batch.evaluate(states["q_there"], states["angles_there"], t)["jacobian"]
 
-    def _go_on(self, good: NDArray[np.bool_]) -> None:
-        """Leave the other cases behind."""
-        if good.all():
-            return
-        self.batch = self.batch[good]
-        self._j = None if self._j is None else self._j[good]
-        self._there = {name: x[good] for name, x in self._there.items()}
-        for name in ("sizes", "tolerance", "rate_tolerance", "lost", "largest_pivot", "fastest", "rows"):
-            setattr(self, name, getattr(self, name)[good])
+    def chose(self, chosen: NDArray[np.bool_]) -> None:
+        self.batch = self.batch if chosen.all() else self.batch[chosen]
+        self._j = None
 
 
 @dataclass(eq=False)
@@ -178,6 +176,7 @@ class Motion:
     linear_solves: int
     substeps: int
     miss: float = 0.0  # what the first state leaves open, in metres
+    free: bool = False  # whether the drivers leave degrees of freedom
 
 
 class Kinematics:
@@ -244,7 +243,7 @@ class Kinematics:
             stepper = Stepper(self.programs, start, free, float(times[0]))
             march = March(stepper, times, record.q, record.v, record.a)
         motion = record.motion(self._follow(stepper, record, start, march, progress), stepper)
-        motion.notes, motion.miss = (*notes, *motion.notes), float(start.miss)
+        motion.notes, motion.miss, motion.free = (*notes, *motion.notes), float(start.miss), free
         if lawless is not None and motion.stop is None:
             motion.stop = lawless[1]
         tilted = tilted_axes(self.equations, motion.times, motion.q)

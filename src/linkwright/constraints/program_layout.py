@@ -50,7 +50,7 @@ class Layout:
 
     width = 6  # numbers of a body's twist
     in_rounds = False  # whether constraints that do not touch each other are eliminated side by side
-    whole = True  # whether bodies that many constraints hold stay whole: then all redundant equations can be named
+    named = True  # whether all redundant equations are those of constraints, which can be named
 
     def __init__(self, equations: Equations) -> None:
         self.equations = equations
@@ -72,7 +72,7 @@ class Layout:
     def plan(self) -> Elimination:
         """The order of elimination."""
         sizes = [c.form.size for c in self.equations.constraints]
-        return Elimination(sizes, self.incidences, self.width, whole=self.whole, in_rounds=self.in_rounds)
+        return Elimination(sizes, self.incidences, self.width, named=self.named, in_rounds=self.in_rounds)
 
     @cached_property
     def alike(self) -> dict[Alike, list[int]]:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 MANY = 8  # constraints of a body beyond which it is cut
+MANY_NAMED = 16  # the same where redundant equations are to be named, which takes a worse order
 FEW = 3  # constraints of a piece
 
 
@@ -41,16 +42,16 @@ class End(Incidence):
     sign: int = 0
 
 
-def cut(constraints: int, incidences: Sequence[Incidence], whole: bool) -> tuple[list[End], int]:
+def cut(constraints: int, incidences: Sequence[Incidence], most: int) -> tuple[list[End], int]:
     """The ends of all constraints, and of the welds, which are numbered after them; and how many welds there are.
 
-    `whole` bodies are not cut.
+    Bodies with more than `most` constraints are cut.
     """
     bodies = max((x.body for x in incidences), default=-1) + 1
     number = np.bincount([x.body for x in incidences], minlength=bodies)
     pieces: dict[int, list[int]] = {}
     row = bodies
-    for body in [] if whole else np.flatnonzero(number > MANY).tolist():
+    for body in np.flatnonzero(number > most).tolist():
         more = -(-int(number[body]) // FEW) - 1
         pieces[body] = [body, *range(row, row + more)]
         row += more
@@ -69,6 +70,22 @@ def cut(constraints: int, incidences: Sequence[Incidence], whole: bool) -> tuple
             ends += [End(constraints + welds, body, 0, piece, len(parts), sign) for piece, sign in signs]
             welds += 1
     return ends, welds
+
+
+def welds_first(ends: Sequence[End], nodes: int) -> list[set[int]]:
+    """For every constraint and weld, the welds that must be eliminated before it: those that tie its pieces to the
+    pieces before them in their row.
+
+    Nothing else on a weld's second piece has then been eliminated before the weld, so that no weld repeats equations:
+    all that do are constraints'.
+    """
+    welds_on = {x.piece: x.constraint for x in ends if x.sign < 0}
+    before: list[set[int]] = [set() for _ in range(nodes)]
+    for x in ends:
+        weld = welds_on.get(x.piece)
+        if weld is not None and weld != x.constraint:
+            before[x.constraint].add(weld)
+    return before
 
 
 #: In a round, constraints of up to so many times the least degree take part: more of them leave fewer rounds, and more

@@ -38,31 +38,50 @@ from linkwright.simulation.integrators import STIFF
 from linkwright.sweeps.case_dynamics import Dynamic, add_forces, settings_of
 from linkwright.sweeps.study_model import Readable, StudyModel
 from linkwright.sweeps.task import Batch, Task, joined, reason_of, sentence
+from linkwright.sweeps.tree_cases import TreeProgram, tree_motions
 from linkwright.tape.build import preparing
 
 
 class Kinematic:
     """The way of prescribed motions, of least norm where freedom is left."""
 
-    def __init__(self, model: StudyModel, times: Floats) -> None:
-        self.model, self.times = model, times
+    def __init__(self, model: StudyModel, times: Floats, program: TreeProgram | None) -> None:
+        self.model, self.times, self.program = model, times, program
 
     def motions(self, cases: Cases) -> Motions:
         reasons = [""] * len(cases)
         starts: dict[int, Floats] = {}
-        for k in range(len(cases)):
+        initial = bool(self.model.base.description.initial)
+        for k in range(len(cases)) if initial else np.flatnonzero(~cases.possible).tolist():
             try:
                 if not cases.possible[k]:
                     self.model.task.reader.mechanism(cases.values[k])  # its reader says best what is wrong
-                if self.model.base.description.initial:
+                if initial:
                     starts[k] = self._start(cases, k)
             except LinkwrightError as error:
                 reasons[k] = sentence(error)
         rows = np.flatnonzero([not reason for reason in reasons])
-        x = CaseKinematics(self.model.kinematics, cases, self.times, self.model.system, starts).run(rows)
+        kinematics = CaseKinematics(self.model.kinematics, cases, self.times, self.model.system, starts)
+        if self.program is None:
+            return self._of_bodies(kinematics, rows, reasons)
+        motions, came = tree_motions(self.program, kinematics)
+        others, size = rows[~came[rows]], bodies_at_once(self.model, self.times)
+        for part in (others[k : k + size] for k in range(0, len(others), size)):
+            own = cases[part]
+            some = CaseKinematics(self.model.kinematics, own, self.times, self.model.system, {})
+            slow = self._of_bodies(some, np.arange(len(part)), [""] * len(part))
+            motions.put_motions(part, slow)
+            for k, reason in zip(part.tolist(), slow.reasons, strict=True):
+                reasons[k] = reason
+        motions.reasons = reasons
+        return motions
+
+    def _of_bodies(self, kinematics: CaseKinematics, rows: NDArray[np.int64], reasons: list[str]) -> Motions:
+        """The motions of the cases in some rows, from the poses of their bodies; reasons are added to."""
+        x = kinematics.run(rows)
         for k, failure in x.failures.items():
             reasons[k] = (failure.message or failure.reason) if isinstance(failure, Stop) else sentence(failure)
-        return Motions.of_bodies(cases, self.times, x.q, x.v, x.a, reasons)
+        return Motions.of_bodies(kinematics.cases, self.times, x.q, x.v, x.a, reasons)
 
     def _start(self, cases: Cases, k: int) -> Floats:
         """The initial state of a case."""
@@ -73,6 +92,13 @@ class Kinematic:
 NO_FORCES = "which this analysis does not compute; take analysis='dynamic' or 'inverse dynamic'"
 MEMORY = 64_000_000  # bytes of motion that are kept at once
 FEWEST, MOST = 8, 1024  # cases of a batch: fewer would go by other loops, whose last bits may differ
+MOST_MEASURED = 4096  # cases of a batch of which only the outputs' quantities are kept
+
+
+def bodies_at_once(model: StudyModel, times: Floats) -> int:
+    """Cases of a batch whose bodies' motion is kept."""
+    each = 8 * 19 * len(times) * max(model.base.description.nb, 1)
+    return int(np.clip(MEMORY // each, FEWEST, MOST))
 
 
 class Engine:
@@ -103,8 +129,10 @@ class Engine:
         return joined(parts) if parts else Batch({o.name: np.zeros((0,)) for o in self.outputs}, [])
 
     def _at_once(self) -> int:
-        each = 8 * 19 * len(self.times) * max(self.model.base.description.nb, 1)
-        return int(np.clip(MEMORY // each, FEWEST, MOST))
+        program = getattr(self.way, "program", None)
+        if program is None:
+            return bodies_at_once(self.model, self.times)
+        return int(np.clip(MEMORY // (8 * program.count * len(self.times)), FEWEST, MOST_MEASURED))
 
     def _way(self) -> Any:
         """How cases are computed: in a batch, or (None) one after the other."""
@@ -121,7 +149,9 @@ class Engine:
             return None
         prescribed = analysis == "kinematic" or (analysis == "inverse dynamic" and model.opens)
         if prescribed and self.task.settings.get("freedom", model.system.freedom) != "pivoting":
-            return Kinematic(model, self.times)
+            measured = analysis == "kinematic" and bool(self.outputs)
+            program = TreeProgram.of(model.base, tuple(model.names), self.outputs) if measured else None
+            return Kinematic(model, self.times, program)
         side_by_side = model.opens and not model.base.programs.carried_by_constraints
         if analysis == "dynamic" and side_by_side and len(self.times) > 1:
             settings = settings_of(model, self.times, self.task.settings)
