@@ -60,7 +60,8 @@ def activity(name: str) -> Iterator[Activity]:
         yield work
     finally:
         with _lock:
-            _activities.remove(work)
+            if work in _activities:  # not in a child that was forked inside the block
+                _activities.remove(work)
             if not _activities and _display:
                 _display.pop().set()
 
@@ -72,7 +73,8 @@ def shown_by(show: Show) -> Iterator[None]:
     try:
         yield
     finally:
-        _bars.remove(show)
+        if show in _bars:
+            _bars.remove(show)
 
 
 def _shown(end: threading.Event) -> None:

@@ -18,8 +18,8 @@ _was_enabled = False
 def without_collection() -> Iterator[None]:
     """A block that makes large structures without cycles: looking through them again and again frees nothing.
 
-    It doubles the time of 10⁵ SymPy products. Blocks may be nested and run in several threads; a collector that was
-    off before stays off.
+    Garbage collection is off for the whole process meanwhile; it would double the time of 10⁵ SymPy products. Blocks
+    may be nested and run in several threads; a collector that was off before stays off.
     """
     global _depth, _was_enabled
     with _lock:
@@ -31,7 +31,7 @@ def without_collection() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            _depth -= 1
+            _depth = max(_depth - 1, 0)  # a child that was forked inside the block has begun anew
             if _depth == 0 and _was_enabled:
                 gc.enable()
 

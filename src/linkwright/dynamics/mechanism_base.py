@@ -341,7 +341,8 @@ class MechanismBase:
         if suits(kernel):
             method = getattr(type(self), name)
             calls = KnownCalls(name, partial(_answer_and_learn, self, method), partial(method, self))
-            self._known_calls[method] = calls
+            # Of two threads that come here at once, both use what the first one made.
+            calls = self._known_calls.setdefault(method, calls)
             if request == Request(name):
                 add_plain(calls, kernel, len(row.inputs))
             self.__dict__[name] = calls.function

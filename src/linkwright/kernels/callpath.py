@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.base.locks import Lock
 from linkwright.kernels import trampoline as native_code
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.trampoline import ARRAY, CONSTANT, MAX_ARRAYS, MAX_PLACES, NUMBER, TABLE, TARGET, supported
-from linkwright.kernels.variant import Port, native
+from linkwright.kernels.variant import Port, Variant, native
 
 MAX_WORK = 1_000_000  # operations for which the interpreter may be held
 MAX_CALLS = 64  # that one function knows
@@ -102,6 +103,7 @@ class KnownCalls:
     """
 
     def __init__(self, name: str, fallback: Callable[..., Any], method: Callable[..., Any]) -> None:
+        self._lock = Lock()
         self._keys: set[tuple[Any, ...]] = set()
         self._lifetime: list[Any] = []
         self._table = np.zeros(len(TABLE) + MAX_CALLS, np.uint64)
@@ -130,13 +132,19 @@ class KnownCalls:
         """Know a call: what stands in its places, the last ones by `keywords`. Inputs of numbers that stand in no place
         are 0. The kernel `suits`.
         """
-        if self.knows(places, keywords) or len(places) > MAX_PLACES:
-            return
-        s, variant = kernel.signature, kernel.variant(1)
+        variant = kernel.variant(1)  # compiled before the lock is taken
+        with self._lock:
+            if not self.knows(places, keywords) and len(places) <= MAX_PLACES:
+                self._add(kernel, variant, places, keywords)
+
+    def _add(self, kernel: Kernel, variant: Variant, places: Sequence[Place], keywords: tuple[str, ...]) -> None:
+        s = kernel.signature
         room, absent = np.empty(s.scratch[1] + 8), np.zeros(1)
         slots = [absent.ctypes.data] * len(s.inputs) + [0] * len(s.outputs) + [d.ctypes.data for d in variant.data]
         words = [sys.intern(word) for word in keywords]
         target = next((k for k, place in enumerate(places) if place.kind == TARGET), -1)
+        if target >= 0 and not s.single:
+            return  # one array cannot take several outputs
         numbers = [
             variant.code.address,
             (room.ctypes.data + 63) & ~63,

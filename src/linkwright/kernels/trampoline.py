@@ -55,7 +55,7 @@ def supported() -> bool:
     reason = _doubt()
     if reason:
         warn(
-            f"calls of one state take about 10 µs more than they need: {reason}",
+            f"native calls are disabled, each call for one state takes about 10 µs longer: {reason}",
             LinkwrightWarning,
             stacklevel=outside(),
         )
@@ -65,9 +65,9 @@ def supported() -> bool:
 def _doubt() -> str:
     """Why the short way is not taken here; nothing where it is."""
     if platform.python_implementation() != "CPython" or struct.calcsize("P") != 8 or sys.byteorder != "little":
-        return "the short way into native code is for 64-bit CPython on little-endian processors"
+        return "they are for 64-bit CPython on little-endian processors"
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return "the short way into native code needs an interpreter with its global lock"
+        return "free-threaded Python is not supported"
     known = (
         bytes.__basicsize__ - 1 == _BYTES_DATA
         and _arrays_as_expected()
@@ -76,7 +76,7 @@ def _doubt() -> str:
         and ctypes.CFUNCTYPE(ctypes.c_uint)(array_api(_GET_ABI))() in _NUMPY_ABIS
     )
     versions = f"Python {platform.python_version()} with NumPy {np.__version__}"
-    return "" if known else f"the short way into native code does not know the objects of {versions}"
+    return "" if known else f"the memory layout of {versions} is not known"
 
 
 def _word(address: int) -> int:

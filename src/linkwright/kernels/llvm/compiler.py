@@ -213,7 +213,7 @@ def stored(name: str, make: Callable[[], T], loads: Callable[[bytes], T], dumps:
     if content is not None:
         try:
             return loads(content)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, AssertionError, NameError):
             pass  # a damaged entry
     thing = make()
     write(name, dumps(thing))
@@ -232,7 +232,10 @@ _LIBM = ("sin", "cos", "tan", "exp", "log", "atan2", "pow", "fma", "floor")
 
 #: The scheduler compares every access to memory with every other, up to so many; beyond, some are taken together.
 #: LLVM's own limit of 1000 takes half of the time of compiling straight code, and the code is no faster for it.
+#: LLVM keeps options for the whole process, for other users of llvmlite too, and ends a process that gives it an option
+#: that it does not know: only versions that were tried get them.
 _OPTIONS = ("-dag-maps-huge-region=200", "-dag-maps-reduction-size=100")
+_TRIED = range(20, 23)  # LLVM's major versions
 
 
 @cache
@@ -242,7 +245,7 @@ def _llvm() -> Any:
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        for option in _OPTIONS:
+        for option in _OPTIONS if llvm.llvm_version_info[0] in _TRIED else ():
             llvm.set_option("", option)
         add_symbols({name: address for name in _LIBM if (address := _libm(name))}, llvm)
         return llvm
