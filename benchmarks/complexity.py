@@ -48,6 +48,8 @@ PAPER: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "diagonal": ((0, 1291, -900), (0, 1090, -905)),
 }
 EQUATIONS = {"triangular": "eqs 34, 35", "diagonal": "eqs 61, 62"}
+#: Columns of text that hold every formula on one line.
+WIDTH = 140
 
 
 def main() -> int:
@@ -59,11 +61,11 @@ def main() -> int:
     as_in_the_paper = {m: {n: unspecialised(n, m) for n in links} for m in FORWARD_METHODS if m != ASSEMBLY}
     special = {m: {n: specialised(n, m) for n in links} for m in FORWARD_METHODS}
     rows = table(generic, as_in_the_paper, special)
-    console = Console()
+    console = Console(width=max(WIDTH, Console().width))
     console.print("One forward dynamics of an N-link chain: multiplications, additions, depth", style="bold")
     shown = Table(box=SIMPLE, padding=(0, 1))
     for k, name in enumerate(rows[0]):
-        shown.add_column(name, justify="right" if k > 2 else "left", no_wrap=k not in (1, 2))
+        shown.add_column(name, justify="right" if k > 2 else "left", no_wrap=True)
     for row in rows[1:]:
         # A row a line, so that numbers stay beside their formula where that is folded.
         for cells in zip_longest(*(cell.split("\n") for cell in row), fillvalue=""):
