@@ -16,7 +16,8 @@ from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.newton import EXACT
 from linkwright.constraints.tree_bodies import assembled, coordinates
 from linkwright.dynamics.closed.redundancy import warned
-from linkwright.errors import AssemblyError, NameNotFound, ShapeError
+from linkwright.errors import AssemblyError, KernelError, NameNotFound, ShapeError
+from linkwright.kernels.foreign_arrays import on_device
 from linkwright.model.description import Description
 from linkwright.model.expression import Name
 from linkwright.model.requested_analysis import System
@@ -142,6 +143,21 @@ def body_sizes(d: Description) -> dict[str, float]:
     """The sizes of the bodies, each as a parameter that is named after its body."""
     sizes = Equations(d).sizes.tolist()
     return {f"size of {name}": size for name, size in zip(d.body_names, sizes, strict=True)}
+
+
+def checked_states(mech: Mechanism, method: str, **arrays: ArrayLike) -> list[Floats]:
+    """States as arrays; those of the wrong shape are refused by the name of the method that was asked."""
+    states = []
+    for name, array in arrays.items():
+        if on_device(array):
+            raise KernelError(
+                f"{method} of {mech.name!r} is computed in main memory, and {name} is on a GPU: give NumPy arrays"
+            )
+        states.append(real_array(f"{method}: {name}", array))
+        shape, n = states[-1].shape, mech.nq if name == "q" else mech.nv
+        if shape[-1:] != (n,):
+            raise ShapeError(f"{method}: {name} has shape {shape}; needed is (..., {n})", given=shape, wanted=(n,))
+    return states
 
 
 def one(x: ArrayLike, n: int, name: str) -> Floats:
