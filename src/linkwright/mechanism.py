@@ -109,10 +109,13 @@ class Mechanism(MechanismBase):
         """The nearest q that closes the loops and the nearest v, to 0 if not given, that keeps them closed: near in the
         bodies' places and turns, by their sizes; masses do not count. Arguments: see `Mechanism`.
         """
-        from linkwright.dynamics.closed.consistent import checked_states, project  # weight: dynamics.closed
+        if self.closed:
+            return self.auxiliary.projector.states(q, v, t)
+        from linkwright.dynamics.closed.consistent import checked_states  # weight: dynamics.closed
 
-        checked_states(self, "project", q=q, **({} if v is None else {"v": v}))
-        return project(self, q, v, t)
+        states, *rates = checked_states(self, "project", q=q, **({} if v is None else {"v": v}))
+        rate = rates[0].copy() if rates else np.zeros((*states.shape[:-1], self.nv))
+        return self.integrate(states, np.zeros(self.nv)), rate
 
     def initial_state(self, *, t: float = 0.0) -> tuple[Floats, Floats]:
         """q and v at which motion begins: as the model's initial conditions, its drawing and its constraints say. What

@@ -23,6 +23,7 @@ from linkwright.dynamics.closed.consistent import as_drawn, body_sizes, weighed,
 from linkwright.dynamics.closed.contradictions import no_rates, no_state
 from linkwright.dynamics.closed.initial_conditions import EXACT, Conditions, least_rates, rates_met, undetermined_rates
 from linkwright.dynamics.closed.initial_search import Search
+from linkwright.dynamics.closed.projection import Projector
 from linkwright.dynamics.equilibrium import frozen
 from linkwright.dynamics.joint_reactions import Reacting
 from linkwright.errors import AssemblyError
@@ -162,6 +163,11 @@ class Auxiliary:
     def actuators(self) -> Actuators:
         """The inverse dynamics of a closed mechanism."""
         return Actuators(self.mech)
+
+    @cached_property
+    def projector(self) -> Projector:
+        """The projection of a closed mechanism's states."""
+        return Projector(self.mech)
 
     @cached_property
     def frozen(self) -> Mechanism:
