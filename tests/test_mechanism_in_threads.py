@@ -113,7 +113,8 @@ def state(mech: lw.Mechanism, seed: int) -> dict[str, np.ndarray]:
     tau, dv = rng.normal(size=(2, mech.nv))
     q, v = mech.project(mech.integrate(q, 0.05 * rng.normal(size=mech.nv)), v + rng.normal(size=mech.nv))
     a = mech.forward_dynamics(q, v, tau)  # loops stay closed
-    return {"q": q, "v": v, "a": a, "tau": tau, "dv": dv, "q1": mech.integrate(q, 0.1 * dv), "t": np.array(0.3)}
+    arrays = {"q": q, "v": v, "a": a, "tau": tau, "dv": dv, "q1": mech.integrate(q, 0.1 * dv), "t": np.array(0.3)}
+    return {**arrays, "weights": rng.uniform(0.5, 2.0, int(mech.actuated.sum()))}
 
 
 def options(name: str, mech: lw.Mechanism) -> list[dict[str, Any]]:

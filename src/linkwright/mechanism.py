@@ -15,9 +15,8 @@ from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import ForwardMethod, Reference, Request
 from linkwright.dynamics.mechanism_base import MechanismBase
 from linkwright.dynamics.programs import ProgramFactory
-from linkwright.errors import KernelError, LinkwrightError, ModelError, ShapeError
+from linkwright.errors import LinkwrightError, ModelError
 from linkwright.formats.model_files import read
-from linkwright.kernels.foreign_arrays import on_device
 from linkwright.model import builder, generators
 from linkwright.model.description import Description
 from linkwright.model.mechanism_views import Body, DofReport, Joint
@@ -110,24 +109,13 @@ class Mechanism(MechanismBase):
         """The nearest q that closes the loops and the nearest v, to 0 if not given, that keeps them closed: near in the
         bodies' places and turns, by their sizes; masses do not count. Arguments: see `Mechanism`.
         """
-        from linkwright.dynamics.closed.consistent import project  # weight: dynamics.closed
+        if self.closed:
+            return self.auxiliary.projector.states(q, v, t)
+        from linkwright.dynamics.closed.consistent import checked_states  # weight: dynamics.closed
 
-        self._checked("project", q=q, **({} if v is None else {"v": v}))
-        return project(self, q, v, t)
-
-    def _checked(self, method: str, **arrays: ArrayLike) -> list[Floats]:
-        """States as arrays; those of the wrong shape are refused by the name of the method that was asked."""
-        states = []
-        for name, array in arrays.items():
-            if on_device(array):
-                raise KernelError(
-                    f"{method} of {self.name!r} is computed in main memory, and {name} is on a GPU: give NumPy arrays"
-                )
-            states.append(real_array(f"{method}: {name}", array))
-            shape, n = states[-1].shape, self.nq if name == "q" else self.nv
-            if shape[-1:] != (n,):
-                raise ShapeError(f"{method}: {name} has shape {shape}; needed is (..., {n})", given=shape, wanted=(n,))
-        return states
+        states, *rates = checked_states(self, "project", q=q, **({} if v is None else {"v": v}))
+        rate = rates[0].copy() if rates else np.zeros((*states.shape[:-1], self.nv))
+        return self.integrate(states, np.zeros(self.nv)), rate
 
     def initial_state(self, *, t: float = 0.0) -> tuple[Floats, Floats]:
         """q and v at which motion begins: as the model's initial conditions, its drawing and its constraints say. What
@@ -192,17 +180,18 @@ class Mechanism(MechanismBase):
         the mechanism's length as their arm. A motion that the actuators cannot produce is an error that says which.
         Arguments: see `Mechanism`.
         """
-        applied = () if wrenches is None else (wrenches,)
-        if weights is not None and not self.closed:
+        if self.closed:
+            tau = self.auxiliary.actuators.forces(q, v, a, t, wrenches, weights)
+            if out is None:
+                return tau
+            from linkwright.dynamics.closed.closed_inverse import stored  # weight: dynamics.closed
+
+            return stored(out, tau)
+        if weights is not None:
             text = f"weights share forces among the actuators of loops, and {self.name!r} has none; leave weights out"
             raise ModelError(text, element=self.name)
-        if not self.closed:
-            return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *applied, t=t, out=out)
-        from linkwright.dynamics.closed.closed_inverse import inverse_dynamics  # weight: dynamics.closed
-
-        state = self._checked("inverse_dynamics", q=q, v=v, a=a)
-        tree = self._array(Request("tree_forces", "", wrenches is not None), q, v, a, *applied, t=t)
-        return inverse_dynamics(self, state[0], state[1], state[2], tree, weights, t, out)
+        applied = () if wrenches is None else (wrenches,)
+        return self._array(Request("inverse_dynamics", "", wrenches is not None), q, v, a, *applied, t=t, out=out)
 
     def equilibrium(
         self, q_guess: ArrayLike | None = None, *, tau: ArrayLike | None = None, t: float = 0.0
@@ -246,9 +235,10 @@ class Mechanism(MechanismBase):
         """
         if not self.closed:
             return self._array(Request("reactions"), q, v, tau, t=t)
-        from linkwright.dynamics.joint_reactions import reactions  # weight: dynamics.closed
+        from linkwright.dynamics.closed.consistent import checked_states  # weight: dynamics.closed
+        from linkwright.dynamics.joint_reactions import reactions
 
-        q, v, tau = self._checked("reactions", q=q, v=v, tau=tau)
+        q, v, tau = checked_states(self, "reactions", q=q, v=v, tau=tau)
         return reactions(self, q, v, tau, real_array("reactions: t", t))
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:

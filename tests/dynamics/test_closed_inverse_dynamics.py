@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from closed_mechanisms import four_bar, platform, rssr, state
+from closed_mechanisms import MECHANISMS, four_bar, geared_wheels, platform, rssr, state
+from coupled_mechanisms import draw
 from linkwright.errors import DtypeError, ModelError, ShapeError
 
 
@@ -150,3 +151,70 @@ def test_weights_are_refused_where_no_loop_shares_forces() -> None:
     still = np.zeros(3)
     with pytest.raises(ModelError, match="weights share forces among the actuators of loops"):
         lw.chain(3).inverse_dynamics(still, still, still, weights=[1.0, 2.0, 3.0])
+
+
+def careful(mech: lw.Mechanism, monkeypatch: pytest.MonkeyPatch) -> lw.Mechanism:
+    """The mechanism without straight code: every state is worked out by singular values."""
+    other = lw.Mechanism(mech.description)
+    monkeypatch.setitem(other.auxiliary.actuators.__dict__, "_straight", False)
+    return other
+
+
+SHARED = {
+    "two actuators": lambda: four_bar(actuated=("A", "D")),
+    "all actuated": lambda: four_bar(actuated=("A", "B", "D")),
+    "none actuated": lambda: four_bar(actuated=()),
+    "geared": lambda: geared_wheels(loop=True),
+}
+
+
+@pytest.mark.parametrize("name", [*MECHANISMS, *SHARED])
+def test_straight_code_gives_the_forces_of_singular_values(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mech = {**MECHANISMS, **SHARED}[name]()
+    q, v = state(mech, 0.2)
+    other, rng = careful(mech, monkeypatch), np.random.default_rng(5)
+    weights, wrenches = rng.uniform(0.1, 9.0, int(mech.actuated.sum())), rng.normal(size=(mech.nb, 6))
+    for options in ({}, {"weights": weights}, {"wrenches": wrenches}):
+        wrench = {"wrenches": wrenches} if "wrenches" in options else {}
+        a = mech.forward_dynamics(q, v, forces(mech), t=0.2, **wrench)
+        answers = [m.inverse_dynamics(q, v, a, t=0.2, **options) for m in (mech, other)]
+        assert answers[0] == pytest.approx(answers[1], rel=1e-11, abs=1e-11)
+
+
+@pytest.mark.parametrize("seed", [1, 13, 29])
+def test_straight_code_of_random_mechanisms_does_too(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    mech = draw(seed).mech
+    q, v = state(mech, 0.3)
+    a = mech.forward_dynamics(q, v, forces(mech), t=0.3)
+    other = careful(mech, monkeypatch)
+    one, two = (m.inverse_dynamics(q, v, a, t=0.3) for m in (mech, other))
+    assert one == pytest.approx(two, rel=1e-10, abs=1e-10)
+
+
+def test_regular_states_do_not_take_the_careful_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    mech = four_bar()
+    q, v = mech.project(np.tile(mech.assemble(), (4, 1)), np.random.default_rng(0).normal(size=(4, 3)))
+    a = mech.forward_dynamics(q, v, np.zeros(3))
+    mech.inverse_dynamics(q, v, a)
+    asked = []
+    monkeypatch.setattr(type(mech.auxiliary.actuators), "_careful", lambda *x, **_: asked.append(x))
+    mech.inverse_dynamics(q, v, a)
+    for k in range(4):
+        mech.inverse_dynamics(q[k], v[k], a[k])
+    assert not asked
+
+
+def test_a_dead_centre_takes_the_careful_path_and_its_neighbours_agree() -> None:
+    """The coupler and the rocker in line: the crank's share of the motion vanishes, and both can be actuated."""
+    mech = four_bar(actuated=("A", "D"))
+    rng = np.random.default_rng(1)
+    states = []
+    for angle in np.linspace(0.0, 2 * np.pi, 41):
+        q = mech.assemble()
+        q[mech.joints["A"].q_slice] = angle
+        q = mech.assemble(q, fixed=["A"])
+        states.append(mech.project(q, rng.normal(size=3)))
+    q, v = (np.array(x) for x in zip(*states, strict=True))
+    tau = np.where(mech.actuated, rng.normal(size=(41, 3)), 0.0)
+    a = mech.forward_dynamics(q, v, tau)
+    assert mech.forward_dynamics(q, v, mech.inverse_dynamics(q, v, a)) == pytest.approx(a, rel=1e-9, abs=1e-9)

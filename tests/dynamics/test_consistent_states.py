@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, platform, state
 from linkwright.dynamics.closed.redundancy import constraint_jacobian
 from linkwright.errors import AssemblyError, NameNotFound, ShapeError
+
+MODELS = Path(__file__).parents[2] / "examples" / "models"
 
 
 def gap(mech: lw.Mechanism, q: np.ndarray, first: str, second: str) -> float:
@@ -153,3 +157,49 @@ def test_a_state_that_does_not_close_is_told_by_its_place_in_the_batch() -> None
     q = mech.assemble(t=1.0)
     with pytest.raises(AssemblyError, match=r"state \[2\] of the batch"):
         mech.project(np.tile(q, (3, 1)), t=np.array([1.0, np.nan, 3.1]))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_program_of_a_projection_gives_what_its_rounds_from_python_do(name: str) -> None:
+    mech = MECHANISMS[name]()
+    rng = np.random.default_rng(4)
+    q = mech.integrate(np.tile(mech.assemble(t=0.2), (6, 1)), 0.1 * rng.normal(size=(6, mech.nv)))
+    v = rng.normal(size=(6, mech.nv))
+    right = mech.auxiliary.projector._careful(q.copy(), v.copy(), 0.2)
+    whole, ones = mech.project(q, v, t=0.2), [mech.project(q[k], v[k], t=0.2) for k in range(6)]
+    for part in range(2):
+        assert whole[part] == pytest.approx(right[part], rel=1e-12, abs=1e-12)
+        assert np.stack([one[part] for one in ones]) == pytest.approx(right[part], rel=1e-12, abs=1e-12)
+
+
+def long_arm() -> lw.Mechanism:
+    """So many links that programs are loops over them; the first is driven, and the last stays in a plane."""
+    with lw.Builder("long arm") as b:
+        before = b.frame(b.ground)
+        for k in range(70):
+            body = b.body(f"link{k}", 1.0, (0.05, 0.0, 0.0), (0.01, 0.01, 0.01))
+            b.joint("revolute", before, body, f"j{k}")
+            before = b.frame(body, np.eye(3), (0.1, 0.0, 0.0))
+        b.driver("joint", "j0", 0.1 + 0.3 * lw.TIME)
+        b.point_on_plane(b.triad(b.ground, (0.0, 0.3, 0.0), h=(0.0, 1.0, 0.0)), before, "wall")
+    return b.build()
+
+
+def test_a_projection_of_many_links_and_one_with_other_parameters_are_programs_too() -> None:
+    double = lw.load(MODELS / "double_four_bar.mks").with_parameters(m=1.3)
+    for mech in (long_arm(), double):
+        q, v = mech.assemble(), np.ones(mech.nv)
+        right = mech.auxiliary.projector._careful(q.copy(), v.copy(), 0.0)
+        for one, other in zip(mech.project(q, v), right, strict=True):
+            assert one == pytest.approx(other, rel=1e-11, abs=1e-11)
+
+
+def test_states_that_close_do_not_take_the_careful_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    mech = four_bar()
+    q, v = state(mech)
+    asked = []
+    monkeypatch.setattr(type(mech.auxiliary.projector), "_careful", lambda *x: asked.append(x))
+    mech.project(q + 0.01, v)
+    mech.project(np.stack([q, q + 0.01]), v)
+    mech.project(q)
+    assert not asked

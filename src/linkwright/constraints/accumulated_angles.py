@@ -20,8 +20,8 @@ from linkwright.model.topology import driven_coordinates, gear_order, initial_co
 
 def accumulated_angles(e: Equations, mechanisms: Iterable[Description], q: Floats, times: Iterable[float]) -> Floats:
     """(n, angles): the counted angles at states (n, nb, 7) of mechanisms that have these equations, at their times."""
-    if not int(e.first_angle[-1]):
-        return np.zeros((len(q), 1))
+    if not int(e.first_angle[-1]) or not len(q):
+        return np.zeros((len(q), max(int(e.first_angle[-1]), 1)))
     rows = zip(mechanisms, q, times, strict=False)  # the mechanisms and times may be without end
     return np.stack([accumulated_at_start(e, d, state, t) for d, state, t in rows])
 

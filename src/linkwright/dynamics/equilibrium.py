@@ -20,7 +20,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.html import ROWS, beside, heading, line, number, shown, table
 from linkwright.base.locks import cached_property
 from linkwright.constraints.accumulated_angles import check_driver_laws
-from linkwright.dynamics.closed.consistent import one, project
+from linkwright.dynamics.closed.consistent import one
 from linkwright.dynamics.closed.redundancy import allowed, constraint_jacobian, inverse, warned
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.model.description import Description
@@ -263,7 +263,7 @@ def _pushed(mech: Mechanism, state: State, y: Floats, u: Floats) -> tuple[Floats
     moved = mech.integrate(here, np.ascontiguousarray(y))
     rates = np.ascontiguousarray(v + u)
     if mech.closed:
-        moved, _ = project(mech, moved, None, t)
+        moved, _ = mech.project(moved, None, t=t)
         g, phi_t = constraint_jacobian(mech, moved, t)
         wrong = np.einsum("...ij,...j->...i", g, rates) + phi_t
         rates = rates - np.einsum("...ij,...j->...i", inverse(mech, g), wrong)

@@ -153,12 +153,7 @@ class MechanismBase:
         >>> lw.chain(2).actuated
         array([ True,  True])
         """
-        x, t, d = self.programs.tree.coordinates, self.programs.topology, self.description
-        mask = np.zeros(x.nv, bool)
-        for i, j in enumerate(t.joint.tolist()):
-            if j not in d.passive:
-                mask[x.v_at[i] : x.v_at[i] + d.kind_of(j).nv] = True
-        return mask
+        return self.programs.actuated.copy()
 
     @property
     def parameters(self) -> dict[str, float]:

@@ -76,6 +76,16 @@ class Structure:
         """(nv,): the unit of each rate: the mechanism's length, or 1 for turns."""
         return coordinate_units(self.tree)[1]
 
+    @cached_property
+    def actuated(self) -> NDArray[np.bool_]:
+        """(nv,): for every rate, whether it has an actuator; one that joints share, whether any of them has."""
+        x, d = self.tree.coordinates, self.description
+        mask = np.zeros(x.nv, bool)
+        for i, j in enumerate(self.topology.joint.tolist()):
+            if j not in d.passive:
+                mask[x.v_at[i] : x.v_at[i] + d.kind_of(j).nv] = True
+        return mask
+
     def gravity(self, free: Mapping[str, Any]) -> Array:
         """The acceleration of gravity, with the parameters in `free` recorded."""
         d = self.description
@@ -120,7 +130,7 @@ class Structure:
         """Whether the recursion over pairs of bodies covers this mechanism."""
         return not self.description.elements
 
-    @property
+    @cached_property
     def coupled(self) -> bool:
         """Whether joints share coordinates."""
         return bool(self.tree.coordinates.follows.any())
@@ -272,6 +282,7 @@ class RequestRules(Structure):
         x = self.tree.coordinates
         sizes: dict[str, tuple[int, ...]] = {"q": (x.nq,), "q1": (x.nq,)}
         sizes |= dict.fromkeys(("v", "a", "tau", "dv"), (x.nv,))
+        sizes["weights"] = (int(self.actuated.sum()),)
         spec = FUNCTIONS[request.function]
         shapes = {name: sizes[name] for name in spec.inputs}
         if request.wrenches:

@@ -116,6 +116,9 @@ def wrong_dtype(program: str, name: str, actual: Any, wanted: str = "float64") -
 
 def common_lead(s: Signature, shapes: Sequence[Shape], leads: Sequence[Shape]) -> Shape:
     """The batch shape that those of the inputs broadcast to."""
+    batches = {lead for lead in leads if lead}
+    if len(batches) == 1:
+        return batches.pop()
     try:
         return np.broadcast_shapes(*leads)
     except ValueError:

@@ -178,7 +178,8 @@ class Simulations:
         step, index, wanted = step[~exact], index[~exact], wanted[~exact]
         used, which = np.unique(step, return_inverse=True)
         terms = self.slopes(p[cases[used]]).terms(self.tableau, before[used], after[used])
-        b, e, rows = before[step], after[step], cases[step]
-        theta = (wanted - b.t) / (e.t - b.t)
-        states = self.slopes(p[rows]).within(tuple(x[which] for x in terms), b, e, theta)
+        rows, t = cases[step], before.t[step]
+        h = after.t[step] - t
+        theta = (wanted - t) / h
+        states = self.slopes(p[rows]).within(terms, which, before, step, t + theta * h, theta)
         simulated.q[index, rows], simulated.v[index, rows], simulated.a[index, rows] = states.q, states.v, states.a

@@ -167,15 +167,18 @@ class Compiled(Engine):
 
     def _some_between(self, rows: Rows, step: NDArray[np.int64], theta: Floats) -> Rows:
         steps, which = np.unique(step, return_inverse=True)
-        terms = tuple(x[which] for x in self._terms(rows, steps))
-        return self.slopes.within(terms, rows[step], rows[step + 1], theta)
+        t = rows.t[step]
+        return self.slopes.within(
+            self._terms(rows, steps), which, rows, step, t + theta * (rows.t[step + 1] - t), theta
+        )
 
     def _terms(self, rows: Rows, steps: NDArray[np.int64]) -> tuple[Floats, ...]:
         """The terms of dense output of these steps; those asked for last are kept."""
         asked = (rows, steps.tobytes())
         if self._asked is None or self._asked[0] is not rows or self._asked[1] != asked[1]:
-            a, b = rows[steps], rows[steps + 1]
-            self._last_terms = self.slopes.terms(self.tableau, a, b)
+            every = len(steps) == len(rows) - 1
+            ends = (rows[:-1], rows[1:]) if every else (rows[steps], rows[steps + 1])
+            self._last_terms = self.slopes.terms(self.tableau, *ends)
             self._asked = asked
         return self._last_terms
 
@@ -299,7 +302,7 @@ class Adaptive(Compiled):
         """So many attempts as are left by the present step, and not many more than last time."""
         left = (self.end - self.time) / max(min(self.control[1], self._setting("longest")), self._setting("shortest"))
         wanted = int(min(1.1 * left + 4.0, self.ahead))
-        self.ahead = 4 * wanted
+        self.ahead = 8 * wanted
         return max(1, min(wanted, self.pace.number(), len(self.table) - 1))
 
     def _setting(self, name: str) -> float:

@@ -314,9 +314,12 @@ def dense_terms(tableau: Tableau, y0: Any, y1: Any, slopes: dict[int, Any], h: A
     return terms + [h * weighted(list(row.values()), [slopes[j] for j in row]) for row in tableau.dense]
 
 
-def dense_value(y0: Any, terms: Any, x: Any) -> Any:
-    """Dense output at the part x of a step, from its terms (terms, ...)."""
-    y = 0.0 * terms[0]
-    for k in range(len(terms) - 1, -1, -1):
-        y = (y + terms[k]) * (x if k % 2 == 0 else 1.0 - x)
+def dense_value(y0: Any, terms: Sequence[Any], x: Any) -> Any:
+    """Dense output at the part x of a step."""
+    factors = x, 1.0 - x
+    last = len(terms) - 1
+    y = terms[last] * factors[last % 2]
+    for k in range(last - 1, -1, -1):
+        y += terms[k]
+        y *= factors[k % 2]
     return y0 + y

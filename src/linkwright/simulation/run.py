@@ -88,16 +88,18 @@ class AtTimes(Output):
         if not len(wanted):
             return
         step = np.clip(np.searchsorted(rows.t, wanted, side="right") - 1, 0, len(rows) - 1)
-        exact = rows.t[step] == wanted
-        states = Rows.empty(len(wanted), rows.q.shape[1], rows.v.shape[1])
-        states.put(exact, rows[step[exact]])
-        inner = np.flatnonzero(~exact)
-        if len(inner):
-            at = step[inner]
-            theta = (wanted[inner] - rows.t[at]) / (rows.t[at + 1] - rows.t[at])
+        begin = rows.t[step]
+        exact = begin == wanted
+        states = self._rows.room(len(wanted))
+        if exact.any():
+            states.put(exact, rows[step[exact]])
+        inner: Any = np.flatnonzero(~exact) if exact.any() else slice(None)
+        at = step[inner]
+        if len(at):
+            theta = (wanted[inner] - begin[inner]) / (rows.t[at + 1] - begin[inner])
             states.put(inner, engine.between(rows, at, theta))
             states.t[inner] = wanted[inner]
-        self._rows.append(states)
+        self._rows.extend(len(wanted))
 
     def until(self, engine: Engine, rows: Rows, end: float) -> None:
         """The times within the last of these steps, up to where an event ended the run."""

@@ -35,7 +35,9 @@ class Rows:
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """All rows of these, one after another."""
+        """All rows of these, one after another; of one, itself."""
+        if len(parts) == 1:
+            return parts[0]
         return cls(*(np.concatenate(x) for x in zip(*(part.all for part in parts), strict=True)))
 
     @property
@@ -85,14 +87,18 @@ class Growing:
         """Count further rows that stand in the table already."""
         self._count += number
 
-    def append(self, more: Rows) -> None:
-        need = self._count + len(more)
+    def room(self, number: int) -> Rows:
+        """Where the next rows will stand: they count once `extend` says so."""
+        need = self._count + number
         if need > len(self._rows):
             larger = Growing.like(self._rows, max(need, 2 * len(self._rows)))._rows
             larger.put(slice(0, self._count), self.rows)
             self._rows = larger
-        self._rows.put(slice(self._count, need), more)
-        self._count = need
+        return self._rows[self._count : need]
+
+    def append(self, more: Rows) -> None:
+        self.room(len(more)).put(slice(None), more)
+        self._count += len(more)
 
     @property
     def rows(self) -> Rows:

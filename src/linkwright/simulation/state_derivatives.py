@@ -80,10 +80,22 @@ class Slopes:
         q, v, a, *summary = self.batch(self.kernels.of(ending), q=q, v=v, t=t, **force)
         return q, v, a, summary[0][:, 0] if summary else np.zeros(len(q))
 
-    def within(self, terms: tuple[Floats, ...], start: Rows, end: Rows, x: Floats) -> Rows:
-        """The states at the parts x (n,) of steps between n points, by the terms of their dense output."""
-        t, parts = start.t + x * (end.t - start.t), x[:, None]
-        q, v = (dense_value(y, np.moveaxis(z, 1, 0), parts) for y, z in zip((start.q, start.v), terms, strict=True))
+    def within(
+        self,
+        terms: tuple[Floats, ...],
+        which: NDArray[np.int64],
+        start: Rows,
+        at: NDArray[np.int64],
+        t: Floats,
+        x: Floats,
+    ) -> Rows:
+        """The states at times t (n,), the parts x (n,) of steps that begin at the rows `at` (n,) of `start`; `which`
+        (n,) of the terms of dense output are theirs."""
+        parts = x[:, None]
+        q, v = (
+            dense_value(y[at], [z[which, k] for k in range(z.shape[1])], parts)
+            for y, z in zip((start.q, start.v), terms, strict=True)
+        )
         return Rows(t, *self.ended(t, q, v)[:3])
 
     def terms(self, tableau: Tableau, start: Rows, end: Rows) -> tuple[Floats, ...]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
+from linkwright.base.locks import cached_property
 from linkwright.model.joint_kinds import KIND_LIST
 from linkwright.model.tree import Tree
 from linkwright.simulation.integrators import Tableau
@@ -42,15 +44,29 @@ class Entries:
     shifts: Flags  # (n,)
     turns: Floats  # (n,): the factor by which an entry becomes an angle; 0 for shifts and for e0
 
+    @cached_property
+    def _counted(self) -> tuple[Flags, Floats]:
+        """(2, n): which entries are shifts and which are turns, and what each counts as one."""
+        return np.stack([self.shifts, self.turns != 0.0]), np.stack([np.ones(len(self.turns)), self.turns])
+
     def reached(self, y: Floats) -> Floats:
         """(..., 2): the largest shift and the largest turn of y (..., n)."""
-        size = np.abs(y)
-        parts = (np.where(self.shifts, size, 0.0), self.turns * size)
-        return np.stack([np.max(x, axis=-1, initial=0.0) for x in parts], axis=-1)
+        flags, factors = self._counted
+        return np.asarray((factors * np.abs(y)[..., None, :]).max(axis=-1, initial=0.0, where=flags))
 
 
 def entries_of(tree: Tree) -> tuple[Entries, Entries]:
     """Those of q and of v."""
+    entries = _entries.get(tree)
+    if entries is None:
+        entries = _entries[tree] = _entries_of(tree)
+    return entries
+
+
+_entries: WeakKeyDictionary[Tree, tuple[Entries, Entries]] = WeakKeyDictionary()
+
+
+def _entries_of(tree: Tree) -> tuple[Entries, Entries]:
     q, v = tree.shifts
     turns = np.where(q, 0.0, 1.0)
     x = tree.coordinates

@@ -7,7 +7,7 @@ in their numbers share the code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -178,6 +178,7 @@ class Kernels:
         # What programs are recorded from, and not the mechanism, which keeps the kernels.
         self._parts = Parts(source, law, free, conserving=conserving, ranks_hold=self._parametrised is not None)
         self._law = "" if law is None else law.digest
+        self._kernels: dict[Hashable, Kernel] = {}  # those that were asked for
         x = mech.tree.coordinates
         self.nq, self.nv = x.nq, x.nv
         self.plain = x.nq == x.nv and not mech.closed  # q̇ = v, and every state is possible
@@ -187,13 +188,19 @@ class Kernels:
     def of(self, recorder: Callable[..., Program], *tableau: Tableau, **options: bool) -> Kernel:
         """The kernel of what a function records of `Parts` with these options: a step, or a method of `Parts`."""
         parts = self._parts
+        key = recorder, *(x.name for x in tableau), *options.items()
+        if key in self._kernels:
+            return self._kernels[key]
         name = " ".join((recorder.__name__, *(option for option, chosen in options.items() if chosen)))
         request = StepRequest(name, "".join(x.name for x in tableau), self._law, parts.free, parts.conserving)
 
         def record() -> Program:
             return recorder(parts, *tableau, **options)
 
-        return self._mech.kernels.further(request, record, parametrised=self._parametrised, seldom=recorder is ending)
+        self._kernels[key] = kernel = self._mech.kernels.further(
+            request, record, parametrised=self._parametrised, seldom=recorder is ending
+        )
+        return kernel
 
 
 def in_batch(kernel: Kernel, *arrays: Floats) -> tuple[Floats, ...]:
@@ -202,7 +209,8 @@ def in_batch(kernel: Kernel, *arrays: Floats) -> tuple[Floats, ...]:
     padded: list[Floats] = []
     for a, port in zip(arrays, kernel.signature.inputs, strict=True):
         if n < LANES and a.ndim > len(port.shape):
-            a = np.concatenate([a, np.repeat(a[-1:], LANES - n, axis=0)])
+            last = np.repeat(a[-1:], LANES - n + 1, axis=0)
+            a = last if n == 1 else np.concatenate([a[:-1], last])
         padded.append(a)
     outputs = kernel(*padded)
     return tuple(x[:n] for x in (outputs if isinstance(outputs, tuple) else (outputs,)))

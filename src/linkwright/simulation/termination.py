@@ -204,6 +204,9 @@ CALLED, COMPILED = 1e5, 2e6
 CHATTERS, MANY = 0.05, 20
 
 
+NO_STEPS = np.zeros(0, dtype=np.int64)
+
+
 class Jumps:
     """The jumps of one run, by the points that its engine gives."""
 
@@ -220,14 +223,13 @@ class Jumps:
 
     def look(self, rows: Rows, work: Work) -> Status | None:
         """Look at further points; the status, if the run is to end."""
-        places = self._jumps(rows)
+        places, long = self._jumps(rows)
         if len(places):
             if not self.count:
                 self.first = float(rows.t[places[0]]), self._what(rows[places[0] : places[0] + 2])
             self.count += len(places)
-        long = np.flatnonzero(np.diff(rows.t) >= SHORT * self.longest)
-        if len(long):
-            self.passed = self.count - int(np.sum(places > long[-1]))
+        if long >= 0:
+            self.passed = self.count - int(np.count_nonzero(places > long))
         time = float(rows.t[-1] - rows.t[0])
         self.window = [x + y for x, y in zip(self.window, (time, len(rows) - 1, len(places)), strict=True)]
         attempts = work.steps + work.rejected - self.before
@@ -244,16 +246,17 @@ class Jumps:
             return None
         return self._chatters(rows[places[-1] : places[-1] + 2])
 
-    def _jumps(self, rows: Rows) -> NDArray[np.int64]:
-        """The steps in which the acceleration jumps."""
-        h = np.diff(rows.t)
+    def _jumps(self, rows: Rows) -> tuple[NDArray[np.int64], int]:
+        """The steps in which the acceleration jumps, and the last that is not short; −1 for none."""
+        h = rows.t[1:] - rows.t[:-1]
         if not len(h):
-            return np.zeros(0, dtype=np.int64)
+            return NO_STEPS, -1
         self.longest = max(self.longest, float(h.max()))
         self.largest = np.maximum(self.largest, np.abs(rows.a).max(axis=0))
         short = h < SHORT * self.longest
         if not short.any():
-            return np.zeros(0, dtype=np.int64)
+            return NO_STEPS, len(h) - 1
+        long = np.flatnonzero(~short)
         change = np.diff(rows.a, axis=0) / np.where(self.largest > 0.0, self.largest, 1.0)
         padded = np.pad(change, ((1, 1), (0, 0)))
         back, on = padded[:-2], padded[2:]
@@ -263,7 +266,8 @@ class Jumps:
         mean = 0.5 * (rows.a[1:] + rows.a[:-1])
         odd = np.abs(np.diff(rows.v, axis=0) / h[:, None] - mean) / np.where(self.largest > 0.0, self.largest, 1.0)
         within = odd > np.maximum(PART, 0.5 * np.abs(change))
-        return np.flatnonzero((large & (alone | flips) | within).any(axis=1) & short)
+        jumps = np.flatnonzero((large & (alone | flips) | within).any(axis=1) & short)
+        return jumps, int(long[-1]) if len(long) else -1
 
     def _what(self, pair: Rows) -> str:
         """What jumps between two points."""

@@ -6,6 +6,9 @@ basis W, and those of the actuated joints S θ̇_G; the same power needs Sᵀ τ
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,8 +16,14 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import exact_array, real_array
 from linkwright.base.arrays import Floats
+from linkwright.base.locks import cached_property
+from linkwright.dynamics.closed.consistent import checked_states
 from linkwright.dynamics.closed.redundancy import allowed, constraint_jacobian
+from linkwright.dynamics.functions import Request
+from linkwright.dynamics.requests import UNROLL
 from linkwright.errors import DtypeError, ModelError, ShapeError
+from linkwright.kernels.callpath import shortcut
+from linkwright.model.description import sealed
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
@@ -25,48 +34,113 @@ LEFT = 1e-8
 NONE = 1e-12
 #: Singular values below this part of the largest are none.
 RANK = 1e-10
+#: The request of straight code for one state, which is laid out up to so many rates.
+STRAIGHT, MOST = Request("actuator_forces"), 40
 #: By how much accelerations may open the loops, as a part of what the rates themselves ask for.
 OPEN = 1e-6
 
 
-def inverse_dynamics(
-    mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, weights: Any, t: Any, out: Any = None
-) -> Floats:
-    """The forces of the actuated joints for the tree's forces `tree`; a state with what is not finite has none (NaN).
+class Actuators:
+    """The inverse dynamics of one closed mechanism: straight code, and the careful path for states that it leaves."""
 
-    Where there are more actuators than degrees of freedom, Σ weight·τ² is least; by default forces count as they are,
-    and torques as forces with the mechanism's length as their arm.
-    """
-    if out is not None:
-        _check_out(out, tree.shape)
-    shape = tree.shape[:-1]
-    bound = mech.forward_dynamics(q, v, np.zeros(mech.nv), t=t)  # accelerations that keep the loops
-    cancel, could = _cancelling(mech, q, v, a, tree, t)
-    q, a, bound, cancel = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, a, bound, cancel))
-    g, _ = constraint_jacobian(mech, np.ascontiguousarray(q), t)
-    _check_accelerations(mech, g, a, bound, np.broadcast_to(could, shape))
-    actuated, units = np.flatnonzero(mech.actuated), mech.programs.rate_units
-    scale = 1.0 / np.sqrt(_weights(weights, units[actuated] / mech.programs.size))
-    forces = np.zeros((*shape, mech.nv))
-    known = np.asarray(np.isfinite(g).all(axis=(-2, -1)) & np.isfinite(tree + bound).all(axis=-1))
-    for k in np.ndindex(*shape):
-        if not known[k]:
-            forces[k] = np.nan
-            continue
-        w, _ = allowed(mech, g[k])
-        s = w[actuated]
-        wanted = w.T @ tree[k]
-        within = _range((s / units[actuated][:, None]).T)
-        inverse = np.linalg.pinv(within.T @ (scale[:, None] * s).T, rcond=1e-15)
-        tau = scale * (inverse @ (within.T @ wanted))
-        left = wanted - s.T @ tau
-        if np.linalg.norm(left) > LEFT * np.linalg.norm(np.abs(w).T @ cancel[k]):
-            raise _unreachable(mech, (w / units[:, None]) @ left)
-        forces[k][actuated] = tau
-    if out is None:
+    def __init__(self, mech: Mechanism) -> None:
+        self.mech = mech
+        units = mech.programs.rate_units[mech.programs.actuated]
+        self.weights = sealed((units / mech.programs.size) ** 2)  # torques are forces with the length as their arm
+
+    def forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, t: Any, wrenches: Any, weights: Any) -> Floats:
+        """The forces of the actuated joints, as `Mechanism.inverse_dynamics` has them."""
+        if wrenches is None and weights is None and isinstance(t, float) and self._native is not None:
+            when = (np.array(t, np.float64),) if self._timed else ()
+            tau: Floats = self._native(q, v, a, self.weights, *when)
+            if tau.ndim == 1 and tau.item(0) == tau.item(0):
+                return tau
+        return self._checked(q, v, a, t, wrenches, weights)
+
+    def _plain(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weights: Floats, t: ArrayLike = 0.0) -> Floats:
+        """The same for arrays of any sort, by straight code where that tells the answer."""
+        return self._checked(q, v, a, t, None, None)
+
+    @cached_property
+    def _straight(self) -> bool:
+        """Whether there is straight code."""
+        p = self.mech.programs
+        laid_out = 0 < p.tree.coordinates.nv <= MOST and p.tree.n <= UNROLL and not p.rotors
+        return laid_out and not p.carried_by_constraints and bool(p.redundancy.positions) and not p.gap
+
+    @cached_property
+    def _timed(self) -> bool:
+        return self.mech.programs.timed(STRAIGHT)
+
+    @cached_property
+    def _native(self) -> Callable[..., Floats] | None:
+        """Straight code for one state in plain arrays, called natively where that can be."""
+        if not self._straight:
+            return None
+        function: Callable[..., Floats] | None = shortcut(
+            self.mech.kernels.kernel(STRAIGHT), partial(Actuators._plain, self), "inverse_dynamics"
+        )
+        return function
+
+    def _checked(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, t: Any, wrenches: Any, weights: Any) -> Floats:
+        mech = self.mech
+        arrays: list[Any] = checked_states(mech, "inverse_dynamics", q=q, v=v, a=a)
+        applied = wrenches is not None
+        arrays += [np.asarray(wrenches)] if applied else []
+        shared = self.weights if weights is None else self._weights(weights)
+        if not self._straight:
+            forces = self._careful(*arrays, t=t, weights=shared)
+        else:
+            request = replace(STRAIGHT, wrenches=applied)
+            forces = mech.kernels.evaluate(request, *arrays[:3], shared, *arrays[3:], t=t)
+            unknown = np.isnan(forces[..., 0])
+            if unknown.any():
+                shape = forces.shape[:-1]
+                ends = [x.ndim - 1 for x in arrays[:3]] + [x.ndim - 2 for x in arrays[3:]]
+                arrays = [np.broadcast_to(x, shape + x.shape[n:])[unknown] for x, n in zip(arrays, ends, strict=True)]
+                forces[unknown] = self._careful(*arrays, t=np.broadcast_to(t, shape)[unknown], weights=shared)
         return forces
-    out[...] = forces
-    return cast(Floats, out)
+
+    def _weights(self, weights: ArrayLike) -> Floats:
+        """The weights of τ² that were given."""
+        n = len(self.weights)
+        values = real_array("weights", weights)
+        if values.shape != (n,):
+            text = f"weights has shape {values.shape}; give ({n},), one for each actuated rate"
+            raise ShapeError(text, given=values.shape, wanted=(n,))
+        if not (np.isfinite(values) & (values > 0.0)).all():
+            raise ModelError("weights of actuators must be positive numbers")
+        return values
+
+    def _careful(self, q: Floats, v: Floats, a: Floats, *wrenches: Floats, t: Any, weights: Floats) -> Floats:
+        """State by state, by singular values; a state with what is not finite has no forces (NaN)."""
+        mech = self.mech
+        tree = mech.kernels.evaluate(Request("tree_forces", "", bool(wrenches)), q, v, a, *wrenches, t=t)
+        shape = tree.shape[:-1]
+        bound = mech.forward_dynamics(q, v, np.zeros(mech.nv), t=t)  # accelerations that keep the loops
+        cancel, could = _cancelling(mech, q, v, a, tree, t)
+        q, a, bound, cancel = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, a, bound, cancel))
+        g, _ = constraint_jacobian(mech, np.ascontiguousarray(q), t)
+        _check_accelerations(mech, g, a, bound, np.broadcast_to(could, shape))
+        actuated, units = np.flatnonzero(mech.actuated), mech.programs.rate_units
+        scale = 1.0 / np.sqrt(weights)
+        forces = np.zeros((*shape, mech.nv))
+        known = np.asarray(np.isfinite(g).all(axis=(-2, -1)) & np.isfinite(tree + bound).all(axis=-1))
+        for k in np.ndindex(*shape):
+            if not known[k]:
+                forces[k] = np.nan
+                continue
+            w, _ = allowed(mech, g[k])
+            s = w[actuated]
+            wanted = w.T @ tree[k]
+            within = _range((s / units[actuated][:, None]).T)
+            inverse = np.linalg.pinv(within.T @ (scale[:, None] * s).T, rcond=1e-15)
+            tau = scale * (inverse @ (within.T @ wanted))
+            left = wanted - s.T @ tau
+            if np.linalg.norm(left) > LEFT * np.linalg.norm(np.abs(w).T @ cancel[k]):
+                raise _unreachable(mech, (w / units[:, None]) @ left)
+            forces[k][actuated] = tau
+        return forces
 
 
 def _range(matrix: Floats) -> Floats:
@@ -75,18 +149,20 @@ def _range(matrix: Floats) -> Floats:
     return np.asarray(basis[:, sizes > RANK * sizes.max(initial=0.0)])
 
 
-def _check_out(out: Any, wanted: tuple[int, ...]) -> None:
-    if type(out) is not np.ndarray:
-        out = exact_array("inverse_dynamics: out (tau)", out)
-    if out is None or out.dtype != np.float64:
-        what = str(getattr(out, "dtype", type(out).__name__))
+def stored(out: Any, forces: Floats) -> Floats:
+    """The caller's array with the forces in it."""
+    memory = out if type(out) is np.ndarray else exact_array("inverse_dynamics: out (tau)", out)
+    if memory is None or memory.dtype != np.float64:
+        what = str(getattr(memory, "dtype", type(memory).__name__))
         text = f"inverse_dynamics: out (tau) must be a float64 array, not {what}"
         raise DtypeError(text, given=what, wanted="float64")
-    if out.shape != wanted:
-        text = f"inverse_dynamics: out (tau) has shape {out.shape}; needed is {wanted}"
-        raise ShapeError(text, given=out.shape, wanted=wanted)
-    if not out.flags.writeable:
+    if memory.shape != forces.shape:
+        text = f"inverse_dynamics: out (tau) has shape {memory.shape}; needed is {forces.shape}"
+        raise ShapeError(text, given=memory.shape, wanted=forces.shape)
+    if not memory.flags.writeable:
         raise ShapeError("inverse_dynamics: out (tau) is read-only; give a writable array")
+    memory[...] = forces
+    return cast(Floats, out)
 
 
 def _cancelling(mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, t: Any) -> tuple[Floats, Floats]:
@@ -110,20 +186,6 @@ def _cancelling(mech: Mechanism, q: Floats, v: Floats, a: Floats, tree: Floats, 
     inertia = np.einsum("...ii->...i", masses) * units
     fastest = np.where(inertia > 0.0, cancel / np.where(inertia > 0.0, inertia, 1.0), 0.0)
     return cancel, np.max(fastest, axis=-1, initial=0.0)
-
-
-def _weights(weights: ArrayLike | None, units: Floats) -> Floats:
-    """The weights of τ², as given or by default those of these units."""
-    n = len(units)
-    if weights is None:
-        return units**2
-    values = real_array("weights", weights)
-    if values.shape != (n,):
-        text = f"weights has shape {values.shape}; give ({n},), one for each actuated rate"
-        raise ShapeError(text, given=values.shape, wanted=(n,))
-    if not (np.isfinite(values) & (values > 0.0)).all():
-        raise ModelError("weights of actuators must be positive numbers")
-    return values
 
 
 def _check_accelerations(mech: Mechanism, g: Floats, a: Floats, bound: Floats, could: Floats) -> None:

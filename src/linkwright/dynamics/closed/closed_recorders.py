@@ -221,22 +221,30 @@ def _size(context: RecordingContext) -> Any:
     return factory.size * np.sqrt(sum(dot(row, row) for row in rows) / float(np.sum(origins**2)))
 
 
-def regularity(
+def rate_units(context: RecordingContext) -> Array:
+    """(nv,): the unit of each rate: the mechanism's length, or 1 for turns."""
+    return np.array([_size(context) if shift else 1.0 for shift in context.factory.tree.shifts[1]])
+
+
+def geometric(
     context: RecordingContext,
     traversal: Unrolled,
     constraints: Sequence[ConstraintAtState],
     g: Sequence[Array],
     blocks: Blocks,
-) -> Any:
-    """How far the equations are from being dependent that are not at regular positions: about the square of the least
-    angle between one and the others, whatever the masses are."""
-    factory, size = context.factory, _size(context)
-    units = np.array([size if shift else 1.0 for shift in factory.tree.shifts[1]])
+    weights: Array | float = 1.0,
+) -> Elimination:
+    """G Ω Gᵀ eliminated, with rates in their units and counted by `weights` of at most 1, whatever the masses are.
+
+    Its least pivot tells how far the equations are from being dependent that are not at regular positions: about the
+    square of the least angle between one and the others.
+    """
+    size, units = _size(context), rate_units(context)
     count = range(len(constraints))
-    k = {(i, j): (g[i] * units**2) @ g[j].T for i in count for j in count if i <= j}
+    k = {(i, j): (g[i] * (units**2 * weights)) @ g[j].T for i in count for j in count if i <= j}
     sizes = [_scales(traversal, constraint, units, size) ** 2 for constraint in constraints]
     limits = Limits(constraint_space.ROUNDING, RANK_TOLERANCE)
-    return Elimination(k, [Scales(x, x) for x in sizes], limits, blocks).least
+    return Elimination(k, [Scales(x, x) for x in sizes], limits, blocks)
 
 
 def _over(block: Block, inputs: Floats) -> Floats:
@@ -303,7 +311,7 @@ def change_of(context: RecordingContext, first: Array, second: Array) -> Array:
     change = sum((x.T @ y for x, y in zip(response, multipliers, strict=True)), free)
     # Where equations are nearly dependent that elsewhere are not, rounding is all that is left of the answer.
     with np.errstate(invalid="ignore"):
-        change = change * where(regularity(context, traversal, constraints, g, blocks) <= SINGULAR, np.nan, 1.0)
+        change = change * where(geometric(context, traversal, constraints, g, blocks).least <= SINGULAR, np.nan, 1.0)
     return np.asarray(change)
 
 
@@ -319,17 +327,23 @@ def _residual(context: RecordingContext, parts: Sequence[Array]) -> Array:
     less: list[Any] = list(total)
     left: list[Array] = []
     for constraint, part in zip(constraints_of(context, moving(context)), parts, strict=True):
-        residual = -constraint.bias
-        for handle, columns in constraint.ends:
-            row = traversal.rows[handle.position] if handle.position >= 0 else traversal.ground
-            residual = residual + columns.T @ handle.outward(row["b"])
         for i, rows in rows_of(traversal, constraint).items():
-            residual = residual + rows.T @ traversal.links[i].a
             ratio = float(x.ratio[i])
             for k, push in enumerate(rows @ part):
                 less[int(x.v_at[i]) + k] = less[int(x.v_at[i]) + k] - ratio * push
-        left.append(residual)
+        left.append(missed(traversal, constraint))
     return np.concatenate([np.array(less), *left])
+
+
+def missed(traversal: Unrolled, constraint: ConstraintAtState) -> Array:
+    """G a − γ, where `newton_euler.motions` has been."""
+    residual = -constraint.bias
+    for handle, columns in constraint.ends:
+        row = traversal.rows[handle.position] if handle.position >= 0 else traversal.ground
+        residual = residual + columns.T @ handle.outward(row["b"])
+    for i, rows in rows_of(traversal, constraint).items():
+        residual = residual + rows.T @ traversal.links[i].a
+    return residual
 
 
 def _changes(context: RecordingContext, a: Array, parts: Sequence[Array]) -> tuple[Array, Array]:

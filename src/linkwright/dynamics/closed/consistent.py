@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import real_array
 from linkwright.base.arrays import Floats
-from linkwright.constraints.accumulated_angles import check_driver_laws
 from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.newton import EXACT
 from linkwright.constraints.tree_bodies import assembled, coordinates
 from linkwright.dynamics.closed.redundancy import warned
-from linkwright.errors import AssemblyError, NameNotFound, ShapeError
+from linkwright.errors import AssemblyError, KernelError, NameNotFound, ShapeError
+from linkwright.kernels.foreign_arrays import on_device
 from linkwright.model.description import Description
 from linkwright.model.expression import Name
 from linkwright.model.requested_analysis import System
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
-
-ROUNDS = 50
-#: What may be left of the equations: as sines, and as parts of the mechanism's length.
-CLOSED = 1e-11
-#: The same in units of the gap that rounded numbers leave in loops that repeat their equations.
-NEARLY = 1e-8
-FARTHEST = 0.5  # of one correction: rad, or a part of the mechanism's length
 
 
 def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: float) -> Floats:
@@ -65,60 +58,6 @@ def as_drawn(mech: Mechanism) -> Floats:
     return mech.programs.drawn.copy()
 
 
-def project(mech: Mechanism, q: ArrayLike, v: ArrayLike | None, t: Any) -> tuple[Floats, Floats]:
-    """The nearest q that closes the loops and the nearest v that keeps them closed, of any batch shape.
-
-    Near is meant geometrically: shifts and turns of the bodies count, by their sizes; masses do not. States that are
-    not finite become NaN; one that does not close is an AssemblyError, which tells its place in the batch.
-    """
-    states = real_array("q", q).copy()
-    rates = np.zeros((*states.shape[:-1], mech.nv)) if v is None else real_array("v", v).copy()
-    if not mech.closed:
-        return mech.integrate(states, np.zeros(mech.nv)), rates
-    mech = warned(mech.auxiliary.nearest)
-    scaled = mech.auxiliary.weighed
-    states = np.array(np.broadcast_to(states, (*np.broadcast_shapes(states.shape[:-1], np.shape(t)), mech.nq)))
-    units, lengths = mech.programs.constraint_units, mech.programs.rate_units
-    none = ~(np.isfinite(states).all(axis=-1) & np.isfinite(t))
-    check_driver_laws(mech.description, np.broadcast_to(t, none.shape)[~none])
-    done, best = np.array(none), np.full(none.shape, np.inf)
-    for _ in range(ROUNDS):
-        change, phi = scaled.kernels.position_correction(states, t)
-        worst = np.max(np.abs(phi) / units, axis=-1, initial=0.0)
-        done |= ~(worst < 0.5 * best) & (worst <= CLOSED)
-        if done.all():
-            break
-        best = np.fmin(best, worst)
-        # Far from closed loops a whole correction may overshoot. A state stays when it is closed, whatever others need.
-        most = np.max(np.abs(change) / lengths, axis=-1, keepdims=True, initial=0.0)
-        step = change * np.minimum(1.0, FARTHEST / np.maximum(most, 1e-300))
-        states = mech.integrate(states, np.where(done[..., None], 0.0, step))
-    else:
-        units = mech.programs.gap_units
-        done |= (np.max(np.abs(phi) / units, axis=-1, initial=0.0) <= NEARLY) & bool(mech.programs.gap)
-        if not done.all():
-            raise _open(mech, phi, done)
-    states[none] = np.nan
-    for _ in range(2):
-        change, _ = scaled.kernels.velocity_projection(states, rates, t)
-        rates = rates + change
-    return states, rates
-
-
-def _open(mech: Mechanism, phi: Floats, done: NDArray[np.bool_]) -> AssemblyError:
-    """The error for the first state that is not closed."""
-    at = tuple(int(k) for k in np.argwhere(~done)[0])
-    sizes = np.abs(phi[at])
-    worst = int(np.argmax(np.where(np.isfinite(sizes), sizes / mech.programs.constraint_units, np.inf)))
-    name, left = mech.constraints[worst], float(sizes[worst])
-    where = f"this q, state {list(at)} of the batch" if at else "this q"
-    text = (
-        f"the loops do not close from {where}: {name} is left open by {left:.3g}; "
-        "start nearer, or use mech.assemble, which looks farther"
-    )
-    return AssemblyError(text, misses={name: left}, element=name)
-
-
 def weighed(d: Description) -> Description:
     """The mechanism with bodies of equal mass and of inertias as their sizes: its mass metric is the geometric one."""
     sizes = Equations(d).sizes
@@ -142,6 +81,21 @@ def body_sizes(d: Description) -> dict[str, float]:
     """The sizes of the bodies, each as a parameter that is named after its body."""
     sizes = Equations(d).sizes.tolist()
     return {f"size of {name}": size for name, size in zip(d.body_names, sizes, strict=True)}
+
+
+def checked_states(mech: Mechanism, method: str, **arrays: ArrayLike) -> list[Floats]:
+    """States as arrays; those of the wrong shape are refused by the name of the method that was asked."""
+    states = []
+    for name, array in arrays.items():
+        if on_device(array):
+            raise KernelError(
+                f"{method} of {mech.name!r} is computed in main memory, and {name} is on a GPU: give NumPy arrays"
+            )
+        states.append(real_array(f"{method}: {name}", array))
+        shape, n = states[-1].shape, mech.nq if name == "q" else mech.nv
+        if shape[-1:] != (n,):
+            raise ShapeError(f"{method}: {name} has shape {shape}; needed is (..., {n})", given=shape, wanted=(n,))
+    return states
 
 
 def one(x: ArrayLike, n: int, name: str) -> Floats:

@@ -18,10 +18,12 @@ from linkwright.base.locks import Lock, cached_property
 from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.newton import wrong_way
 from linkwright.dynamics.closed import redundancy as rounding
+from linkwright.dynamics.closed.closed_inverse import Actuators
 from linkwright.dynamics.closed.consistent import as_drawn, body_sizes, weighed, weighed_by_parameters
 from linkwright.dynamics.closed.contradictions import no_rates, no_state
 from linkwright.dynamics.closed.initial_conditions import EXACT, Conditions, least_rates, rates_met, undetermined_rates
 from linkwright.dynamics.closed.initial_search import Search
+from linkwright.dynamics.closed.projection import Projector
 from linkwright.dynamics.equilibrium import frozen
 from linkwright.dynamics.joint_reactions import Reacting
 from linkwright.errors import AssemblyError
@@ -156,6 +158,16 @@ class Auxiliary:
     def reacting(self) -> Reacting:
         """The reactions of a closed mechanism along its motions."""
         return Reacting(self.mech)
+
+    @cached_property
+    def actuators(self) -> Actuators:
+        """The inverse dynamics of a closed mechanism."""
+        return Actuators(self.mech)
+
+    @cached_property
+    def projector(self) -> Projector:
+        """The projection of a closed mechanism's states."""
+        return Projector(self.mech)
 
     @cached_property
     def frozen(self) -> Mechanism:

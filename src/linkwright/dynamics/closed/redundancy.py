@@ -29,6 +29,7 @@ from linkwright.spatial.algebra import Array
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:
+    from linkwright.dynamics.requests import RequestRules
     from linkwright.mechanism import Mechanism
 
 #: A singular value of G below this part of the largest counts as zero.
@@ -265,6 +266,28 @@ def assembled_positions(evaluate: Evaluate, move: Move, q: Floats, driven: NDArr
             break
         q = move(q, step)
     return positions
+
+
+@dataclass(frozen=True)
+class Actuation:
+    """How many actuators there are, the degrees of freedom, and how many of these the actuators reach; at regular
+    positions."""
+
+    actuators: int
+    freedom: int
+    reached: int
+
+
+def actuation(factory: RequestRules) -> Actuation:
+    """What positions around the drawing show; ranks that are not known count as none."""
+    actuated, nv = factory.actuated, len(factory.rate_units)
+    every = range(sum(c.form.size for c in factory.loop_constraints))
+    rank, reached = factory.redundancy.rank(every), 0
+    for position in factory.redundancy.positions:
+        allowed_rates = np.linalg.svd(position.g)[2][rank:]
+        sizes = np.linalg.svd(allowed_rates[:, actuated], compute_uv=False)
+        reached = max(reached, int(np.sum(sizes > RANK)))
+    return Actuation(int(actuated.sum()), nv - rank, reached)
 
 
 #: At an angle θ from a singular position, a gap ε lets rates err by about ε/θ². Motion is unsure where θ² is below so
