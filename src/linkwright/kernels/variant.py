@@ -29,7 +29,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
 from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels.foreign_arrays import on_device
-from linkwright.tape.program import Buffer, Program
+from linkwright.tape.program import Program
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -45,10 +45,6 @@ class Port(NamedTuple):
     name: str
     shape: Shape
     size: int
-
-    @classmethod
-    def of(cls, buffer: Buffer) -> Port:
-        return cls(buffer.name, tuple(buffer.shape), buffer.size)
 
 
 @dataclass(frozen=True)
@@ -72,10 +68,11 @@ class Signature:
         for output in program.outputs:
             what = f"{program.name}: {output.name} of shape {tuple(output.shape)}"
             check_memory(what, output.size, "take a smaller mechanism")
+        inputs, outputs = ([Port(b.name, tuple(b.shape), b.size) for b in x] for x in (program.inputs, program.outputs))
         return cls(
             program.name,
-            tuple(map(Port.of, program.inputs)),
-            tuple(map(Port.of, program.outputs)),
+            tuple(inputs),
+            tuple(outputs),
             program.returns_one,
             {w: scratch_size(program, w) for w in widths},
             sum(program.count().values()),
