@@ -30,9 +30,11 @@ def compiled(program: Program) -> Kernel:
 
 
 def shorten(program: Program) -> None:
-    """Give a program its short way for arrays of one state, or the careful one where there is no other."""
-    careful = partial(Program.carefully, program)
-    object.__setattr__(program, "call", shortcut(compiled(program), careful, "call") or careful)
+    """Give a program its short way for arrays of one state, where there is one."""
+    object.__setattr__(program, "shortened", True)
+    short = shortcut(compiled(program), partial(Program.carefully, program), "call")
+    if short is not None:
+        object.__setattr__(program, "call", short)
 
 
 #: The forms of programs besides machine code: the function that makes each, and its module, imported when first asked

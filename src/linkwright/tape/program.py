@@ -68,8 +68,15 @@ class Buffer:
         return int(np.prod(self.shape, dtype=np.int64))
 
 
+class _Called:
+    """What is called through a slot, so that a call of the object costs no Python function of its own."""
+
+    __slots__ = {"call": "What a call of the object runs."}
+    call: Callable[..., Any]
+
+
 @dataclass(frozen=True, eq=False)
-class Program:
+class Program(_Called):
     """What a recording leaves: see the module's text. Call it with arrays of any leading batch shape.
 
     `lw.record` and `Mechanism.program` make one. `name` stands in messages and exported text; `buffers`, `blocks`,
@@ -93,12 +100,21 @@ class Program:
     statements: tuple[Statement, ...]
     single: bool | None = None  # whether a call gives one array or a tuple; None: one if there is one output
     kernel: Compiled | None = field(default=None, init=False, repr=False)  # set by the back-ends, once
-    #: The short way to the kernel for arrays of one state, set by the back-ends after the first such call.
-    call: Callable[..., Any] | None = field(default=None, init=False, repr=False)
+    shortened: bool = field(default=False, init=False, repr=False)  # whether `call` is the short way
+
+    #: `carefully`, and after the first call with arrays of one state the short way to the kernel: set by the back-ends.
+    __call__ = vars(_Called)["call"]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "call", self.carefully)
 
     def __getstate__(self) -> dict[str, Any]:
         """Copied and pickled without its short way, which belongs to one process."""
-        return self.__dict__ | {"call": None}
+        return self.__dict__ | {"shortened": False}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
 
     def with_role(self, *roles: Role) -> list[int]:
         """The numbers of the buffers of these `roles`, "input", "output", "temporary" or "data", role by role."""
@@ -219,8 +235,8 @@ class Program:
                 j = parent[j]
             yield i, ancestors
 
-    def __call__(self, *arrays: Any, out: Any = None) -> Any:
-        """Evaluate the program.
+    def carefully(self, *arrays: Any, out: Any = None) -> Any:
+        """Evaluate the program: what a call does, with every check in Python.
 
         - `arrays`: one per input, (..., *shape), with leading axes that broadcast; float64, or what converts to it.
           Arrays of PyTorch, JAX and CuPy are answered in kind. With recorded scalars, as inside another recording, the
@@ -228,27 +244,17 @@ class Program:
         - `out`: the array, or a list of arrays, that takes the results; by default new arrays.
 
         Returns one array (..., *shape of the output) or a tuple of them, as the recorded function did. Raises
-        `ShapeError` and `DtypeError`, which name the input.
+        `ShapeError` and `DtypeError`, which name the input. After the first call for one state, calls take a short
+        way without Python functions.
 
-        >>> lw.record(lambda x: x @ x, 2)([[3.0, 4.0], [1.0, 0.0]])
-        array([25.,  1.])
-        """
-        if self.call is not None:
-            return self.call(*arrays) if out is None else self.call(*arrays, out=out)
-        return self.carefully(*arrays, out=out)
-
-    def carefully(self, *arrays: Any, out: Any = None) -> Any:
-        """The same call with every check in Python; after the first one for one state, calls take the short way.
-
-        `arrays`, `out` and errors are those of a call.
-
-        >>> lw.record(lambda x: 2.0 * x, 2).carefully([1, 2])
-        array([2., 4.])
+        >>> square = lw.record(lambda x: x @ x, 2)
+        >>> square([[3.0, 4.0], [1.0, 0.0]]), square.carefully([3.0, 4.0])
+        (array([25.,  1.]), array(25.))
         """
         if has_scalars(*arrays):
             return self._inlined(arrays)
         answer = (self.kernel or backends().compiled(self))(*arrays, out=out)
-        if self.call is None and arrays and type(arrays[0]) is np.ndarray and arrays[0].shape == self.inputs[0].shape:
+        if not self.shortened and arrays and type(arrays[0]) is np.ndarray and arrays[0].shape == self.inputs[0].shape:
             backends().shorten(self)
         return answer
 
