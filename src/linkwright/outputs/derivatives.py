@@ -150,7 +150,7 @@ def _refuse_without_derivative(output: Output) -> None:
             smooth = [name for name, reduction in REDUCTIONS.items() if reduction.slopes is not None]
             near = [name for name in smooth if part.kind.endswith(name)] or smooth
             use = " or ".join(f"{name}(...)" for name in near)
-            text = f"{part.kind}(...) is one of the time points and has no derivative; use {use}"
+            text = f"{part.kind}(...) has no derivative by the values at the time points; use {use}"
             raise ModelError(f"the output {output.name!r}: {text}", element=output.name)
 
 
