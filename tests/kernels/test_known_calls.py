@@ -1,5 +1,6 @@
 """Calls that a built-in function has learned: they run no Python, and give what the careful path gives."""
 
+import inspect
 import pickle
 import sys
 from pathlib import Path
@@ -246,6 +247,17 @@ def test_a_program_with_a_short_way_is_recorded_copied_and_pickled():
     np.testing.assert_array_equal(again(x), 2.0 * x)
     with pytest.raises(ShapeError, match="needed is"):
         double(np.ones(4))
+
+
+def test_a_program_has_the_signature_of_its_calls():
+    program = lw.record(lambda x: 2.0 * x, 3)
+    before = inspect.signature(program)
+    program(np.ones(3))
+    assert program.shortened
+    for signature in (before, inspect.signature(program)):
+        assert list(signature.parameters) == ["arrays", "out"]
+        signature.bind(np.ones(3), out=np.zeros(3))
+    assert "blocks" in inspect.signature(lw.Program).parameters
 
 
 def test_batches_alone_compile_no_code_for_one_state():

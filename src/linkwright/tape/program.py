@@ -14,6 +14,7 @@ ended early neither has one that its body wrote but does not carry. Statements:
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -75,6 +76,15 @@ class _Called:
     call: Callable[..., Any]
 
 
+class _SignatureOfCall:
+    """The signature of a call of the object: a slot has none, and `inspect` would find the object not callable."""
+
+    def __get__(self, instance: _Called | None, owner: type) -> inspect.Signature:
+        if instance is None:
+            raise AttributeError  # the class has that of __init__
+        return inspect.signature(instance.call)
+
+
 @dataclass(frozen=True, eq=False)
 class Program(_Called):
     """What a recording leaves: see the module's text. Call it with arrays of any leading batch shape.
@@ -104,6 +114,7 @@ class Program(_Called):
 
     #: `carefully`, and after the first call with arrays of one state the short way to the kernel: set by the back-ends.
     __call__ = vars(_Called)["call"]
+    __signature__ = _SignatureOfCall()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "call", self.carefully)

@@ -31,7 +31,6 @@ from linkwright.control.parallel.step_programs_c import (
 from linkwright.errors import ModelError, ShapeError
 from linkwright.kernels import compiled
 from linkwright.kernels.bound_kernel import bound
-from linkwright.kernels.callpath import shortcut
 from linkwright.kernels.thread_crew import Crew
 from linkwright.kernels.variant import threads
 from linkwright.spatial.rotation import exponential
@@ -262,14 +261,9 @@ class ControlStep:
         return c_file(self.parts.whole("serial"), name, self.geometry, self.gains)
 
     def _made(self) -> Run:
-        make = {"threads": self._shared_out, "pipelined": self._pipelined}.get(self.settings.form, self._whole)
+        make = {"threads": self._shared_out, "pipelined": self._pipelined}.get(self.settings.form, self.program)
         self._run = make()
         return self._run
-
-    def _whole(self) -> Run:
-        program = self.program()
-        quick: Run | None = shortcut(compiled(program), program, "control_step")
-        return program if quick is None else quick
 
     def _shared_out(self) -> Run:
         """Before the legs, the legs on their threads, after the legs."""
