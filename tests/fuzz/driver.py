@@ -91,7 +91,7 @@ def _rounds(
             tally, most = tallies[target.name], wanted[target.name]
             left = 10**9 if most is None else most - tally.tried
             turn = each * target.share if end is None else min(each * target.share, end - time.monotonic())
-            if left <= 0 or turn <= 0:
+            if left <= 0 or (turn <= 0 and tally.tried):
                 active.remove(target)
                 continue
             before = len(tally.findings)

@@ -80,7 +80,9 @@ def limit_memory() -> None:
 
 
 def work(target: Target, seed: int, first: int, count: int, seconds: float, shared: Shared, report: int) -> None:
-    """Try inputs from `first` on, `count` or until the time is over; findings and a summary go to `report`."""
+    """Try inputs from `first` on, `count` or until the time is over, and at least one; findings and a summary go to
+    `report`.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.disable()  # the driver tells how a worker ended
     outcomes: Counter[str] = Counter()
@@ -92,7 +94,7 @@ def work(target: Target, seed: int, first: int, count: int, seconds: float, shar
         limit_memory()
         end, started = time.monotonic() + seconds, time.process_time()
         for number in range(first, first + count):
-            if time.monotonic() > end:
+            if number > first and time.monotonic() > end:
                 break
             shared.put(number, False)
             try:
