@@ -15,6 +15,7 @@ import numpy as np
 from linkwright.base.arguments import finite_number
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock, cached_property
+from linkwright.constraints.assembly_program import Assembler
 from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.newton import wrong_way
 from linkwright.dynamics.closed import redundancy as rounding
@@ -154,6 +155,11 @@ class Auxiliary:
     def nearest_with_free(self, parameters: Collection[str]) -> rounding.NearestClosed:
         """The same for programs that leave parameters free."""
         return rounding.with_free(self.mech, parameters)
+
+    @cached_property
+    def assembler(self) -> Assembler:
+        """The assembly of the mechanism from guesses that need no second start."""
+        return Assembler(self.mech.tree)
 
     @cached_property
     def reacting(self) -> Reacting:
