@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -31,13 +33,13 @@ def test_a_program_leads_where_rounds_from_python_lead(name: str) -> None:
         assert q == pytest.approx(from_python(mech, guess, 0.1), rel=1e-11, abs=1e-11)
 
 
-#: Random mechanisms without gears and screws, which can be assembled at 0.3 s.
-PLAIN = ()
+#: Random mechanisms that have no screws, and without their gears can be assembled at 0.3 s.
+PLAIN = (2, 6, 9, 13, 15, 17, 27, 32, 42, 49, 50, 55, 56, 57)
 
 
 @pytest.mark.parametrize("seed", some(PLAIN, 4))
 def test_random_mechanisms_are_assembled_alike(seed: int) -> None:
-    mech = draw(seed).mech
+    mech = lw.Mechanism(replace(draw(seed).mech.description, mimics=()))
     drawn = mech.assemble(t=0.3)
     step = 0.05 * np.random.default_rng(seed).normal(size=mech.nv) * mech.programs.rate_units
     guess = mech.integrate(drawn, step)
