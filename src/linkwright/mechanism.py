@@ -235,11 +235,7 @@ class Mechanism(MechanismBase):
         """
         if not self.closed:
             return self._array(Request("reactions"), q, v, tau, t=t)
-        from linkwright.dynamics.closed.consistent import checked_states  # weight: dynamics.closed
-        from linkwright.dynamics.joint_reactions import reactions
-
-        q, v, tau = checked_states(self, "reactions", q=q, v=v, tau=tau)
-        return reactions(self, q, v, tau, real_array("reactions: t", t))
+        return self.auxiliary.joint_wrenches.wrenches(q, v, tau, t)
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, rods, point

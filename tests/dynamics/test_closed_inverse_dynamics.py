@@ -156,7 +156,7 @@ def test_weights_are_refused_where_no_loop_shares_forces() -> None:
 def careful(mech: lw.Mechanism, monkeypatch: pytest.MonkeyPatch) -> lw.Mechanism:
     """The mechanism without straight code: every state is worked out by singular values."""
     other = lw.Mechanism(mech.description)
-    monkeypatch.setitem(other.auxiliary.actuators.__dict__, "_straight", False)
+    monkeypatch.setitem(other.auxiliary.actuators.__dict__, "straight", False)
     return other
 
 

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from closed_mechanisms import MECHANISMS, four_bar, state
+from closed_mechanisms import MECHANISMS, Floats, four_bar, state
+from coupled_mechanisms import draw
 from linkwright.dynamics.closed.redundancy import constraint_jacobian
-from linkwright.dynamics.joint_reactions import exerted
+from linkwright.dynamics.joint_reactions import exerted, reactions
+from redundant_linkages import bennett_rows, loop, sarrus
+from rotation import some
 
 
 @pytest.mark.parametrize("name", ["four-bar", "driven four-bar", "rssr", "platform"])
@@ -133,3 +136,127 @@ def test_ties_and_drivers_exert_their_multipliers_where_these_are_the_only_ones(
     for (group, element), found in others.items():
         wanted = [x for about, x in named.items() if about.startswith(f"{group} {element!r}")]
         assert found[0] == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+
+
+#: Random mechanisms with loops or drivers, whose gears are in no redundant loop.
+STRAIGHT = (
+    0,
+    3,
+    4,
+    7,
+    10,
+    13,
+    15,
+    18,
+    21,
+    22,
+    23,
+    24,
+    25,
+    27,
+    28,
+    29,
+    30,
+    31,
+    32,
+    34,
+    38,
+    39,
+    42,
+    45,
+    46,
+    49,
+    51,
+    54,
+    58,
+    59,
+)
+
+
+def tilted() -> lw.Mechanism:
+    """A plane four-bar about an axis that is none of the coordinate axes', with a pin that is welded to its crank, and
+    a damper on the joint that closes the loop."""
+    axis = np.array([0.3, -0.5, 0.8]) / np.linalg.norm([0.3, -0.5, 0.8])
+    across = np.cross(axis, (1.0, 0.0, 0.0))
+    across /= np.linalg.norm(across)
+    up = np.cross(axis, across)
+    corners = [x * across + y * up for x, y in ((0.0, 0.0), (0.4, 1.0), (3.0, 1.5), (3.0, 0.0))]
+    with lw.Builder("tilted") as b:
+        crank, pin, coupler, rocker = (b.body(n, 1.2, (0.1, 0.2, -0.1), (0.1, 0.2, 0.25)) for n in "cpkr")
+        for body, corner in ((crank, 0), (pin, 1), (coupler, 1), (rocker, 3)):
+            b.place(body, corners[corner])
+        ends = [
+            ("A", b.ground, crank, 0),
+            ("B", pin, coupler, 1),
+            ("D", b.ground, rocker, 3),
+            ("C", rocker, coupler, 2),
+        ]
+        origins = {crank: corners[0], pin: corners[1], coupler: corners[1], rocker: corners[3], b.ground: corners[0]}
+        b.joint("fixed", b.triad(crank, corners[1] - corners[0]), b.triad(pin), "weld")
+        for name, i, j, corner in ends:
+            at, to = (corners[corner] - origins[body] for body in (i, j))
+            b.joint(
+                "revolute", b.triad(i, at, h=axis, f=across), b.triad(j, to, h=axis, f=across), name, cut=name == "C"
+            )
+        b.joint_damper("C", 0.7)
+    return b.build()
+
+
+REDUNDANT = {
+    "tilted": tilted,
+    "bennett": lambda: loop("bennett", bennett_rows(0.4, 0.6, 1.1)),
+    "sarrus": sarrus,
+}
+
+
+def both(mech: lw.Mechanism, t: float, seed: int = 0) -> tuple[Floats, Floats]:
+    """The reactions by straight code and by the pseudo-inverse."""
+    rng = np.random.default_rng(seed)
+    guess = (1.4, -3.7, -1.4) if mech.name == "bennett" else None  # its drawing is far from closed
+    q, v = mech.project(mech.assemble(guess, t=t), rng.normal(size=mech.nv), t=t)
+    tau = rng.normal(size=mech.nv)
+    assert mech.auxiliary.joint_wrenches.straight
+    return mech.reactions(q, v, tau, t=t), reactions(mech, q, v, tau, np.array(t))
+
+
+@pytest.mark.parametrize("name", [*MECHANISMS, *REDUNDANT])
+def test_straight_code_gives_the_reactions_of_the_pseudo_inverse(name: str) -> None:
+    straight, careful = both({**MECHANISMS, **REDUNDANT}[name](), 0.2)
+    assert straight == pytest.approx(careful, rel=1e-10, abs=1e-10 * np.abs(careful).max())
+
+
+@pytest.mark.parametrize("seed", some(STRAIGHT, 5))
+def test_straight_code_of_random_mechanisms_does_too(seed: int) -> None:
+    mech = draw(seed).mech
+    straight, careful = both(mech, 0.3)
+    assert straight == pytest.approx(careful, rel=1e-9, abs=1e-10 * np.abs(careful).max())
+
+
+def test_regular_states_do_not_take_the_pseudo_inverse(monkeypatch: pytest.MonkeyPatch) -> None:
+    mech = four_bar()
+    q, v = mech.project(np.tile(mech.assemble(), (4, 1)), np.random.default_rng(0).normal(size=(4, 3)))
+    tau = np.ones(3)
+    mech.reactions(q, v, tau)
+    asked = []
+    monkeypatch.setattr(type(mech.auxiliary.reacting), "at", lambda *x: asked.append(x))
+    mech.reactions(q, v, tau)
+    for k in range(4):
+        mech.reactions(q[k], v[k], tau)
+    assert not asked
+
+
+def test_a_singular_position_takes_the_pseudo_inverse() -> None:
+    with lw.Builder("parallelogram") as b:
+        one, two, three = (b.body(n, 1.0, (0.1, 0.0, 0.0), (0.1, 0.2, 0.2)) for n in "abc")
+        for name, i, at, j, to in (
+            ("A", b.ground, (0, 0, 0), one, (0, 0, 0)),
+            ("B", one, (1, 0, 0), two, (0, 0, 0)),
+            ("D", b.ground, (2, 0, 0), three, (0, 0, 0)),
+            ("C", two, (2, 0, 0), three, (1, 0, 0)),
+        ):
+            b.joint("revolute", b.triad(i, at), b.triad(j, to), name, cut=name == "C")
+    mech = b.build()
+    q, still, tau = np.zeros(3), np.zeros(3), np.zeros(3)
+    wrenches = mech.reactions(q, still, tau)
+    assert np.isfinite(wrenches).all()
+    assert (wrenches == reactions(mech, q, still, tau, np.array(0.0))).all()

@@ -27,9 +27,9 @@ from linkwright.model.joint_kinds import JointKind
 from linkwright.model.model_checks import listed
 from linkwright.model.placements import snapped
 from linkwright.model.tree import Tree
-from linkwright.spatial.algebra import Array, cross, motion_cross, point_velocity
+from linkwright.spatial.algebra import Array, cross, dot, motion_cross, point_velocity
 from linkwright.spatial.rotation import General, Transform, euler_parameters
-from linkwright.tape.block import Block
+from linkwright.tape.block import Block, absolute, floor, where
 from linkwright.tape.build import ProgramBuilder, Ref, trace
 from linkwright.tape.program import Case, Each, Order
 
@@ -47,15 +47,23 @@ def coordinates(tree: Tree, state: Floats, near: Floats) -> Floats:
         kind = d.kind_of(j)
         at = slice(int(x.q_at[i]), int(x.q_at[i]) + kind.nq)
         r, p = between(*joint_frames(d, state, j))
-        here = np.asarray(kind.coordinates(euler_parameters(r), p, d.pitch[j]), float)
-        guess = near[at]
-        for k in kind.angles:
-            if not (kind.name == "screw" and d.pitch[j]):
-                here[k] += _TURN * np.round((guess[k] - here[k]) / _TURN)
-        if not kind.paired and float(here[-4:] @ guess[-4:]) < 0.0:
-            here[-4:] *= -1.0
-        q[at] = here
+        q[at] = joint_coordinates(kind, r, p, d.pitch[j], near[at])
     return q
+
+
+def joint_coordinates(kind: JointKind, r: Array, p: Array, pitch: Any, near: Array) -> Array:
+    """A joint's coordinates at a pose of its second frame in its first; of all that differ by turns, those near a
+    guess. A screw's turns are known by its shift, if it has a pitch."""
+    here = list(kind.coordinates(euler_parameters(r), p, pitch))
+    for k in kind.angles:
+        turns = (near[k] - here[k]) / _TURN
+        whole = where(turns < 0.0, -1.0, 1.0) * -floor(0.5 - absolute(turns))  # half a turn is none
+        known = kind.name == "screw" and bool(pitch)
+        here[k] = here[k] if known else here[k] + _TURN * whole
+    if not kind.paired:
+        sign = where(dot(here[-4:], near[-4:]) < 0.0, -1.0, 1.0)
+        here[-4:] = [sign * x for x in here[-4:]]
+    return np.array(here)
 
 
 def assembled(tree: Tree, q: Floats, fixed: Sequence[int], t: float, tolerance: float | None) -> Assembled:

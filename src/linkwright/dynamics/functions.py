@@ -60,6 +60,7 @@ FunctionName = Literal[
     "gravity_forces",
     "mass_matrix",
     "reactions",
+    "joint_wrenches",
     "gear_forces",
     "constraint_forces",
     "position_correction",
@@ -214,6 +215,17 @@ FUNCTIONS: dict[str, Function] = {
         forces=True,
         options=("method", "wrenches"),
         instead="call mech.reactions, or take the program 'constraint_forces'",
+    ),
+    "joint_wrenches": Function(
+        f"the wrench of each joint on its body, those that close loops included, or NaN near singular positions, "
+        f"{_LOOPS}",
+        ("q", "v", "tau", "size"),
+        ("wrenches",),
+        Recorder("joint_wrenches", "closed.joint_wrenches"),
+        forces=True,
+        closed=True,
+        needs_loops=True,
+        plain=False,
     ),
     "gear_forces": Function(
         "the force of each gear on its follower's coordinate",
@@ -400,6 +412,7 @@ ARRAYS = {
     "g": "joint forces that hold the weight: N m and N",
     "dv": "rates held for a unit of time: rad and m",
     "M": "mass matrix: kg m², kg m and kg",
+    "size": "a length that is typical for the mechanism: m",
     "weights": "weights of the squares of the actuated joints' forces",
     "t": "time: s",
     "wrenches": "force (N) and moment (N m) on each body, in its own axes",

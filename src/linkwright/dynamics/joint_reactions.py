@@ -269,7 +269,10 @@ def _turned(r: Floats, wrenches: Floats) -> Floats:
 
 
 def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> Floats:
-    """(..., nb + loops, 6) at states that forward dynamics moves on from; NaN at those that are not finite."""
+    """(..., nb + loops, 6) at states that forward dynamics moves on from; NaN at those that are not finite.
+
+    By a pseudo-inverse of all constraints, at any position; `closed.joint_wrenches` is straight code for the others.
+    """
     a = mech.forward_dynamics(q, v, tau, t=t)
     shape = a.shape[:-1]
     q, v, a, tau = (

@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.body_quantities import GROUND_POSE, poses, twists
-from linkwright.dynamics.closed.loop_constraints import OpenLoop, Pair, joint_pair, loop_link
+from linkwright.dynamics.closed.loop_constraints import Handle, OpenLoop, Pair, joint_pair, loop_link
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.dynamics.inertia_checks import undetermined
 from linkwright.dynamics.methods.ltdl_factor import ZeroPivot
@@ -108,11 +108,17 @@ class Elements:
             add_to(total, (joint, element.index), coordinate.force(self._evaluate((element.law,))))
         return total
 
-    def loop_wrenches(self) -> Iterator[tuple[int, Array]]:
-        """The wrenches on links of forces on joints that close loops, T law on the child and −T law on the parent."""
-        for _, element, coordinate, frames in self._on_loops():
+    def loop_pushes(self) -> Iterator[tuple[int, tuple[tuple[Handle, Array], tuple[Handle, Array]]]]:
+        """Joints that close loops, with what a force on one does to its ends: T law on the child, −T law on the
+        parent."""
+        for joint, element, coordinate, frames in self._on_loops():
             wrench = coordinate.push * coordinate.force(self._evaluate((element.law,)))
-            for handle, push in ((frames.second, wrench), (frames.first, -wrench)):
+            yield joint, ((frames.second, wrench), (frames.first, -wrench))
+
+    def loop_wrenches(self) -> Iterator[tuple[int, Array]]:
+        """The wrenches on links of forces on joints that close loops."""
+        for _, ends in self.loop_pushes():
+            for handle, push in ends:
                 if handle.position >= 0:
                     yield handle.position, handle.inward(push)
 

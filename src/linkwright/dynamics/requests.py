@@ -282,7 +282,7 @@ class RequestRules(Structure):
         x = self.tree.coordinates
         sizes: dict[str, tuple[int, ...]] = {"q": (x.nq,), "q1": (x.nq,)}
         sizes |= dict.fromkeys(("v", "a", "tau", "dv"), (x.nv,))
-        sizes["weights"] = (int(self.actuated.sum()),)
+        sizes |= {"weights": (int(self.actuated.sum()),), "size": ()}
         spec = FUNCTIONS[request.function]
         shapes = {name: sizes[name] for name in spec.inputs}
         if request.wrenches:

@@ -14,7 +14,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from linkwright.spatial.algebra import PACKED, Array, cross, pack, point_velocity, symmetric_times, unpack, wrench_at
+from linkwright.spatial.algebra import (
+    PACKED,
+    Array,
+    cross,
+    dot,
+    pack,
+    point_velocity,
+    symmetric_times,
+    unpack,
+    wrench_at,
+)
 from linkwright.tape.block import arctan2, less, where
 
 
@@ -225,13 +235,11 @@ def quaternion_product(a: Array, b: Array) -> Array:
 
 
 def euler_parameters(r: Array) -> Array:
-    """Unit Euler parameters (4, ...) of rotation matrices `r` (3, 3, ...), of floats; e0 ≥ 0.
+    """Unit Euler parameters (4, ...) of rotation matrices `r` (3, 3, ...), which are not checked; e0 ≥ 0.
 
     >>> import numpy as np, linkwright as lw
     >>> lw.control.euler_parameters(np.eye(3)).tolist()
     [1.0, 0.0, 0.0, 0.0]
-
-    Whether the matrices are rotations is not checked.
     """
     (a, b, c), (d, e, f), (g, h, i) = r
     # 4 e eᵀ: its column under the largest entry of the diagonal loses no digits.
@@ -243,10 +251,11 @@ def euler_parameters(r: Array) -> Array:
             [d - b, c + g, f + h, 1.0 - a - e + i],
         ]
     )
-    largest = np.argmax(np.einsum("kk...->k...", outer), axis=0)
-    column = np.take_along_axis(outer, largest[None, None], axis=1)[:, 0]
-    column = column / np.sqrt(np.sum(column * column, axis=0))
-    return np.where(column[0] < 0.0, -column, column)
+    most, column = outer[0, 0], outer[:, 0]
+    for k in range(1, 4):
+        larger = outer[k, k] > most
+        most, column = where(larger, outer[k, k], most), where(larger, outer[:, k], column)
+    return column * (where(column[0] < 0.0, -1.0, 1.0) / np.sqrt(dot(column, column)))
 
 
 def _half_angle(w: Array) -> tuple[Any, Any]:

@@ -21,20 +21,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwright.dynamics.closed.closed_inverse import ALONE, LEFT, NONE, OPEN
 from linkwright.dynamics.closed.closed_recorders import blocks_of, constraints_of, geometric, missed, moving, rate_units
 from linkwright.dynamics.closed.constraint_space import ROUNDING, Elimination, gradient
 from linkwright.dynamics.closed.loop_constraints import ConstraintAtState, together
 from linkwright.dynamics.closed.redundancy import Actuation, Blocks, actuation
+from linkwright.dynamics.methods.mass_matrix import mass_matrix
 from linkwright.dynamics.methods.newton_euler import motions
 from linkwright.dynamics.recorders import inverse_dynamics
 from linkwright.dynamics.recording_context import RecordingContext
 from linkwright.spatial.algebra import Array, LeastSquares, Limit, dot, swept
 from linkwright.tape.block import absolute, maximum, minimum, where
 
-#: What may be left of the forces that a motion asks for, as a part of those that cancel in them.
-LEFT = 1e-8
-#: By how much accelerations may open the loops, as a part of what the rates themselves ask for.
-OPEN = 1e-6
 #: Squares of angles between constraints, and of the shares that actuators have in motions, which straight code takes:
 #: the answer's rounding errors are about 1e-16 over them.
 REGULAR, SHARE = 1e-6, 1e-4
@@ -64,7 +62,7 @@ def actuator_forces(context: RecordingContext) -> Array:
     else:
         forces, produced = _shares(space, tree * units, weights, ranks, np.flatnonzero(actuated))
         certain = where(certain, produced, 0.0)
-    certain = where(_keeps(context, constraints, g, blocks), certain, 0.0)
+    certain = where(_keeps(context, constraints, g, blocks, tree), certain, 0.0)
     taus: list[Any] = [0.0] * len(units)
     for at, force in zip(np.flatnonzero(actuated).tolist(), forces, strict=True):
         taus[at] = force / units[at]
@@ -118,14 +116,24 @@ def _shares(
 
 
 def _keeps(
-    context: RecordingContext, constraints: Sequence[ConstraintAtState], g: Sequence[Array], blocks: Blocks
+    context: RecordingContext, constraints: Sequence[ConstraintAtState], g: Sequence[Array], blocks: Blocks, tree: Array
 ) -> Any:
-    """Whether the accelerations keep the constraints: G a = γ."""
+    """Whether the accelerations keep the constraints: G a = γ, beside the accelerations that one of the tree's forces
+    alone would give, since those of an equilibrium are rounding."""
     traversal = context.traversal()
     traversal.outward(motions, {"w": np.zeros(6), "b": np.zeros(6)})
     a, units = absolute(context.inputs["a"]), context.factory.constraint_units
+    factory = context.factory
+    d, rates = factory.description, rate_units(context)
+    weight = NONE / LEFT * float(d.mass.sum()) * factory.size * np.sqrt(dot(context.gravity, context.gravity))
+    forces, masses = absolute(tree) + weight / rates, np.diagonal(mass_matrix(context.traversal()))
+    none = [m <= 0.0 for m in masses]
+    fastest = [
+        where(skip, 0.0, x / (where(skip, 1.0, m) * unit))
+        for skip, x, m, unit in zip(none, forces, masses, rates, strict=True)
+    ]
     opening: Any = 0.0
-    size: Any = 0.0
+    size: Any = ALONE * reduce(maximum, fastest, 0.0)
     for constraint, rows, at in zip(constraints, g, blocks.rows, strict=True):
         for miss, terms, unit in zip(missed(traversal, constraint), absolute(rows) @ a, units[at], strict=True):
             opening, size = maximum(opening, absolute(miss) / unit), maximum(size, terms / unit)

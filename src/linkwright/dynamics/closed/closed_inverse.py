@@ -6,7 +6,6 @@ basis W, and those of the actuated joints S θ̇_G; the same power needs Sᵀ τ
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -16,13 +15,11 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arguments import exact_array, real_array
 from linkwright.base.arrays import Floats
-from linkwright.base.locks import cached_property
 from linkwright.dynamics.closed.consistent import checked_states
 from linkwright.dynamics.closed.redundancy import allowed, constraint_jacobian
+from linkwright.dynamics.closed.straight_code import StraightCode
 from linkwright.dynamics.functions import Request
-from linkwright.dynamics.requests import UNROLL
 from linkwright.errors import DtypeError, ModelError, ShapeError
-from linkwright.kernels.callpath import shortcut
 from linkwright.model.description import sealed
 
 if TYPE_CHECKING:
@@ -34,53 +31,30 @@ LEFT = 1e-8
 NONE = 1e-12
 #: Singular values below this part of the largest are none.
 RANK = 1e-10
-#: The request of straight code for one state, which is laid out up to so many rates.
-STRAIGHT, MOST = Request("actuator_forces"), 40
-#: By how much accelerations may open the loops, as a part of what the rates themselves ask for.
-OPEN = 1e-6
+STRAIGHT = Request("actuator_forces")  # straight code
+#: By how much accelerations may open the loops, as a part of what the rates themselves ask for; and the part of what
+#: forces singly would give below which accelerations are none.
+OPEN, ALONE = 1e-6, 1e-9
 
 
-class Actuators:
+class Actuators(StraightCode):
     """The inverse dynamics of one closed mechanism: straight code, and the careful path for states that it leaves."""
 
+    request, method = STRAIGHT, "inverse_dynamics"
+
     def __init__(self, mech: Mechanism) -> None:
-        self.mech = mech
+        super().__init__(mech)
         units = mech.programs.rate_units[mech.programs.actuated]
         self.weights = sealed((units / mech.programs.size) ** 2)  # torques are forces with the length as their arm
 
     def forces(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, t: Any, wrenches: Any, weights: Any) -> Floats:
         """The forces of the actuated joints, as `Mechanism.inverse_dynamics` has them."""
-        if wrenches is None and weights is None and isinstance(t, float) and self._native is not None:
-            when = (np.array(t, np.float64),) if self._timed else ()
-            tau: Floats = self._native(q, v, a, self.weights, *when)
-            if tau.ndim == 1 and tau.item(0) == tau.item(0):
-                return tau
-        return self._checked(q, v, a, t, wrenches, weights)
+        tau = self.at_once(q, v, a, self.weights, t=t) if wrenches is None and weights is None else None
+        return self._checked(q, v, a, t, wrenches, weights) if tau is None else tau
 
-    def _plain(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weights: Floats, t: ArrayLike = 0.0) -> Floats:
-        """The same for arrays of any sort, by straight code where that tells the answer."""
+    def plain(self, *arrays: ArrayLike, t: ArrayLike = 0.0) -> Floats:
+        q, v, a, _ = arrays
         return self._checked(q, v, a, t, None, None)
-
-    @cached_property
-    def _straight(self) -> bool:
-        """Whether there is straight code."""
-        p = self.mech.programs
-        laid_out = 0 < p.tree.coordinates.nv <= MOST and p.tree.n <= UNROLL and not p.rotors
-        return laid_out and not p.carried_by_constraints and bool(p.redundancy.positions) and not p.gap
-
-    @cached_property
-    def _timed(self) -> bool:
-        return self.mech.programs.timed(STRAIGHT)
-
-    @cached_property
-    def _native(self) -> Callable[..., Floats] | None:
-        """Straight code for one state in plain arrays, called natively where that can be."""
-        if not self._straight:
-            return None
-        function: Callable[..., Floats] | None = shortcut(
-            self.mech.kernels.kernel(STRAIGHT), partial(Actuators._plain, self), "inverse_dynamics"
-        )
-        return function
 
     def _checked(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, t: Any, wrenches: Any, weights: Any) -> Floats:
         mech = self.mech
@@ -88,18 +62,12 @@ class Actuators:
         applied = wrenches is not None
         arrays += [np.asarray(wrenches)] if applied else []
         shared = self.weights if weights is None else self._weights(weights)
-        if not self._straight:
-            forces = self._careful(*arrays, t=t, weights=shared)
-        else:
-            request = replace(STRAIGHT, wrenches=applied)
-            forces = mech.kernels.evaluate(request, *arrays[:3], shared, *arrays[3:], t=t)
-            unknown = np.isnan(forces[..., 0])
-            if unknown.any():
-                shape = forces.shape[:-1]
-                ends = [x.ndim - 1 for x in arrays[:3]] + [x.ndim - 2 for x in arrays[3:]]
-                arrays = [np.broadcast_to(x, shape + x.shape[n:])[unknown] for x, n in zip(arrays, ends, strict=True)]
-                forces[unknown] = self._careful(*arrays, t=np.broadcast_to(t, shape)[unknown], weights=shared)
-        return forces
+        careful = partial(self._careful, weights=shared)
+        if not self.straight:
+            return careful(*arrays, t=t)
+        request = replace(STRAIGHT, wrenches=applied)
+        forces = mech.kernels.evaluate(request, *arrays[:3], shared, *arrays[3:], t=t)
+        return self.completed(forces, arrays, [1, 1, 1, *[2] * applied, 1], t, careful)
 
     def _weights(self, weights: ArrayLike) -> Floats:
         """The weights of τ² that were given."""
@@ -193,7 +161,7 @@ def _check_accelerations(mech: Mechanism, g: Floats, a: Floats, bound: Floats, c
     units = mech.programs.constraint_units
     opening = np.einsum("...ij,...j->...i", g, a - bound) / units
     scale = (np.einsum("...ij,...j->...i", np.abs(g), np.abs(a) + np.abs(bound)) / units).max(axis=-1, initial=0.0)
-    worst = np.abs(opening) > OPEN * np.maximum(scale, 1e-9 * could)[..., None]
+    worst = np.abs(opening) > OPEN * np.maximum(scale, ALONE * could)[..., None]
     if worst.any():
         row = int(np.argmax(worst.reshape(-1, worst.shape[-1]).any(axis=0)))
         name = mech.constraints[row]

@@ -39,6 +39,9 @@ def assemble(mech: Mechanism, q: ArrayLike | None, fixed: Sequence[str], t: floa
         joints.append(j)
     if q is None and d.start is not None:
         guess = as_drawn(mech)
+    nearest = None if joints else mech.auxiliary.assembler.coordinates(guess, t)
+    if nearest is not None:
+        return nearest
     tolerance = (d.system or System()).assembly_tolerance
     try:
         state = assembled(mech.tree, guess, joints, t, tolerance)

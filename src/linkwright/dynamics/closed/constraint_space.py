@@ -14,7 +14,7 @@ joint's a, which is unique where λ is not. Trees whose joints share coordinates
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -23,7 +23,7 @@ import numpy as np
 
 from linkwright.constraints.elimination import order
 from linkwright.constraints.newton import GAPS
-from linkwright.dynamics.closed.loop_constraints import ConstraintAtState
+from linkwright.dynamics.closed.loop_constraints import ConstraintAtState, Handle
 from linkwright.dynamics.closed.redundancy import Blocks
 from linkwright.dynamics.methods import articulated_body, newton_euler, virtual_work
 from linkwright.dynamics.methods.ltdl_factor import Factor, factorise
@@ -317,23 +317,28 @@ def responses(
 def gradient(traversal: Unrolled, constraint: ConstraintAtState) -> Array:
     """G (m, nv) of one constraint."""
     x = traversal.coordinates
-    p: dict[int, Array] = {}
-    for handle, columns in constraint.ends:
-        add_to(p, handle.position, handle.inward_columns(columns))
-    direct = rows_of(traversal, constraint)
+    p, direct = carried(traversal, constraint.ends), rows_of(traversal, constraint)
     g: list[Any] = [np.zeros(constraint.size)] * x.nv
     for i in _carrying(traversal, constraint):
         link, terms = traversal.links[i], traversal.rows[i]["terms"]
-        shares = []
-        if i in p:
-            shares.append(link.subspace(terms).T @ p[i])
-            add_to(p, traversal.parent[i], link.transform(terms).inward_columns(p[i]))
+        shares = [link.subspace(terms).T @ p[i]] if i in p else []
         shares += [direct[i]] if i in direct else []
         ratio = float(x.ratio[i])
         for k in range(link.kind.nv):
             at = int(x.v_at[i]) + k
             g[at] = sum((ratio * share[k] for share in shares), g[at])
     return np.stack(g, axis=1) if g else np.zeros((constraint.size, 0))
+
+
+def carried(traversal: Unrolled, ends: Iterable[tuple[Handle, Array]]) -> dict[int, Array]:
+    """Wrenches, in columns at some handles, taken inward: what each link's joint gets of them, at the link frame."""
+    p: dict[int, Array] = {}
+    for handle, columns in ends:
+        add_to(p, handle.position, handle.inward_columns(columns))
+    for i in sorted({i for end in p for i in traversal.tree.topology.path(end)}, reverse=True):
+        x = traversal.links[i].transform(traversal.rows[i]["terms"])
+        add_to(p, traversal.parent[i], x.inward_columns(p[i]))
+    return p
 
 
 def elimination(

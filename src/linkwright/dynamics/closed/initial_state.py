@@ -15,10 +15,12 @@ import numpy as np
 from linkwright.base.arguments import finite_number
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock, cached_property
+from linkwright.constraints.assembly_program import Assembler
 from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.newton import wrong_way
 from linkwright.dynamics.closed import redundancy as rounding
 from linkwright.dynamics.closed.closed_inverse import Actuators
+from linkwright.dynamics.closed.closed_reactions import JointWrenches
 from linkwright.dynamics.closed.consistent import as_drawn, body_sizes, weighed, weighed_by_parameters
 from linkwright.dynamics.closed.contradictions import no_rates, no_state
 from linkwright.dynamics.closed.initial_conditions import EXACT, Conditions, least_rates, rates_met, undetermined_rates
@@ -155,6 +157,11 @@ class Auxiliary:
         return rounding.with_free(self.mech, parameters)
 
     @cached_property
+    def assembler(self) -> Assembler:
+        """The assembly of the mechanism from guesses that need no second start."""
+        return Assembler(self.mech.tree)
+
+    @cached_property
     def reacting(self) -> Reacting:
         """The reactions of a closed mechanism along its motions."""
         return Reacting(self.mech)
@@ -163,6 +170,11 @@ class Auxiliary:
     def actuators(self) -> Actuators:
         """The inverse dynamics of a closed mechanism."""
         return Actuators(self.mech)
+
+    @cached_property
+    def joint_wrenches(self) -> JointWrenches:
+        """The reactions of a closed mechanism at given states."""
+        return JointWrenches(self.mech)
 
     @cached_property
     def projector(self) -> Projector:

@@ -30,10 +30,19 @@ Place = tuple[int, Array, Array]  # link position (−1 ground), R and p in link
 
 @dataclass(frozen=True)
 class Handle:
-    """A frame that moves with a link: the link's position (−1 ground), and the placements on the way to the frame."""
+    """A frame that moves with a link: the link's position (−1 ground), and the placements on the way to the frame.
+
+    `fixed` are the links on that way, each fixed to the one before.
+    """
 
     position: int
     way: tuple[Transform, ...] = ()
+    fixed: tuple[int, ...] = ()
+
+    @property
+    def on_own_link(self) -> Handle:
+        """The same frame as one of the last link on the way, which it is a part of."""
+        return Handle(self.fixed[-1], self.way[len(self.fixed) :]) if self.fixed else self
 
     def outward(self, w: Array) -> Array:
         """A twist of the link frame, seen at the handle."""
@@ -118,11 +127,11 @@ def loop_link(traversal: Unrolled, joint: int, parameters: Mapping[str, Any]) ->
 
 def rooted(traversal: Unrolled, handle: Handle) -> Handle:
     """The same handle, on the link that carries its link through fixed joints."""
-    i, way = handle.position, handle.way
+    i, way, fixed = handle.position, handle.way, handle.fixed
     while i >= 0 and not traversal.links[i].kind.nv:
-        way = (traversal.links[i].transform(traversal.rows[i]["terms"]), *way)
+        way, fixed = (traversal.links[i].transform(traversal.rows[i]["terms"]), *way), (i, *fixed)
         i = traversal.parent[i]
-    return Handle(i, way)
+    return Handle(i, way, fixed)
 
 
 def _seen_from(traversal: Unrolled, top: int, place: Place) -> tuple[Array, Array]:
