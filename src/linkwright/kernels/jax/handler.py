@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.locks import Lock
-from linkwright.kernels.jax.handler_text import MOST_THREADS, TABLE, handler_text, layout_doubt, stated_version
+from linkwright.kernels.jax.handler_text import MOST_THREADS, TABLE, handler_text, layout_doubt
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm.compiler import Code, load, object_code
 from linkwright.kernels.variant import lanes, native, threads
@@ -104,4 +104,4 @@ def header(jax: Any) -> str:
 
 @cache
 def _handler(jax: Any) -> Code:
-    return load(object_code(handler_text(stated_version(header(jax)))), "handler")
+    return load(object_code(handler_text(header(jax))), "handler")

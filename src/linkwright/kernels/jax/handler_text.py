@@ -20,7 +20,7 @@ _JOB = 6  # words of a thread's job: frame, table, first state, end, whether in 
 _FAILED = 5
 
 _HEAD = "size_t struct_size; XLA_FFI_Extension_Base* extension_start; "
-#: What XLA's header says of the structures that lie inside others, word by word, ...
+#: What XLA's header says of the structures that lie inside others, word by word but for `const`, ...
 INSIDE = {
     "Extension_Base": "size_t struct_size; XLA_FFI_Extension_Type type; struct XLA_FFI_Extension_Base* next;",
     "Api_Version": f"{_HEAD}int major_version; int minor_version;",
@@ -30,12 +30,12 @@ INSIDE = {
 #: ... what the others begin with, ...
 OUTSIDE = {
     "Buffer": f"{_HEAD}XLA_FFI_DataType dtype; void* data; int64_t rank; int64_t* dims;",
-    "CallFrame": f"{_HEAD}const XLA_FFI_Api* api; XLA_FFI_ExecutionContext* ctx; XLA_FFI_ExecutionStage stage; "
+    "CallFrame": f"{_HEAD}XLA_FFI_Api* api; XLA_FFI_ExecutionContext* ctx; XLA_FFI_ExecutionStage stage; "
     "XLA_FFI_Args args; XLA_FFI_Rets rets; XLA_FFI_Attrs attrs;",
     "Metadata": "size_t struct_size; XLA_FFI_Api_Version api_version; XLA_FFI_Handler_Traits traits;",
     "Metadata_Extension": "XLA_FFI_Extension_Base extension_base; XLA_FFI_Metadata* metadata;",
-    "Error_Create_Args": f"{_HEAD}const char* message; XLA_FFI_Error_Code errc;",
-    "Api": f"{_HEAD}XLA_FFI_Api_Version api_version; const XLA_FFI_InternalApi* internal_api; "
+    "Error_Create_Args": f"{_HEAD}char* message; XLA_FFI_Error_Code errc;",
+    "Api": f"{_HEAD}XLA_FFI_Api_Version api_version; XLA_FFI_InternalApi* internal_api; "
     "_XLA_FFI_API_STRUCT_FIELD(XLA_FFI_Error_Create);",
 }
 #: ... and its numbers.
@@ -51,14 +51,15 @@ NUMBERS = {
 _EXTENSION, _API, _STAGE, _ARGS, _RETS = 8, 16, 32, 40, 80
 _COUNT, _ENTRIES = 16, 32  # in Args and Rets
 _DTYPE, _DATA, _RANK, _DIMS = 16, 24, 32, 40
-_EXTENSION_TYPE, _METADATA, _MAJOR, _MINOR, _TRAITS = 8, 24, 24, 28, 32
+_EXTENSION_TYPE, _METADATA, _MAJOR, _MINOR, _TRAITS, _STATE_TYPE = 8, 24, 24, 28, 32, 40
+_STATEFUL = "XLA_FFI_Handler_Traits traits; XLA_FFI_TypeId state_type_id;"  # not in all versions
 _ERROR_CREATE, _ERROR_WORDS, _ERROR_SIZE = 48, 4, 28
 _FRAME_SIZE, _BUFFER_SIZE = 168, 48
 
 
 def layout_doubt(header: str) -> str:
     """What a header of XLA's declares in another way than is known here; "" where it agrees."""
-    text = " ".join(re.sub(r"//[^\n]*", "", header).split())
+    text = _plain(header)
     for name, fields in (INSIDE | OUTSIDE).items():
         match = re.search(rf"struct XLA_FFI_{name} {{ ([^}}]*)}}", text)
         declared = match[1].strip() if match else ""
@@ -68,6 +69,11 @@ def layout_doubt(header: str) -> str:
         if not re.search(rf"\bXLA_FFI_{name} = {number}\b", text):
             return f"XLA_FFI_{name}"
     return "" if len(stated_version(header)) == 2 else "XLA_FFI_API_MAJOR and XLA_FFI_API_MINOR"
+
+
+def _plain(header: str) -> str:
+    """Without comments, line breaks and `const`."""
+    return " ".join(re.sub(r"//[^\n]*|\bconst\b", "", header).split())
 
 
 def stated_version(header: str) -> list[int]:
@@ -143,8 +149,8 @@ class _Handler(Writer):
         return sizes, self.at(sizes, self.whole("add", self.word("nin"), self.word("nout")))
 
 
-def handler_text(version: list[int]) -> str:
-    """The text of the handler, for this version of XLA's interface."""
+def handler_text(header: str) -> str:
+    """The text of the handler, for the interface of this header of XLA's."""
     messages = {
         "memory": "linkwright: there is not enough memory for this call",
         "frames": "linkwright: the layout of this call frame is not known",
@@ -156,7 +162,7 @@ def handler_text(version: list[int]) -> str:
         "declare i32 @pthread_join(i64, ptr)",
         *(f'@{key} = private constant [{len(x) + 1} x i8] c"{x}\\00"' for key, x in messages.items()),
     ]
-    return "\n".join([*lines, *_run(), *_piece(), *_thread(), *_call(version, list(messages))]) + "\n"
+    return "\n".join([*lines, *_run(), *_piece(), *_thread(), *_call(header, list(messages))]) + "\n"
 
 
 def _run() -> list[str]:
@@ -283,7 +289,7 @@ def _thread() -> list[str]:
     return [*w.lines, "  ret ptr null", "}"]
 
 
-def _call(version: list[int], messages: list[str]) -> list[str]:
+def _call(header: str, messages: list[str]) -> list[str]:
     """`@handler`."""
     w = _Handler()
     w.lines.append("define ptr @handler(ptr %frame, ptr %table) {")
@@ -301,8 +307,10 @@ def _call(version: list[int], messages: list[str]) -> list[str]:
     w.choose(w.test("eq", sort, NUMBERS["Extension_Metadata"], "i32"), "metadata", "call")
     w.start("metadata")
     metadata = w.field(extension, _METADATA, "ptr")
-    for number, offset in zip((*version, 0), (_MAJOR, _MINOR, _TRAITS), strict=True):
+    for number, offset in zip((*stated_version(header), 0), (_MAJOR, _MINOR, _TRAITS), strict=True):
         w.line(f"store i32 {number}, ptr {w.place(metadata, offset)}")
+    if _STATEFUL in _plain(header):
+        w.line(f"store i64 0, ptr {w.place(metadata, _STATE_TYPE)}")
     w.line("ret ptr null")
     w.start("call")
     stage = w.field("%frame", _STAGE, "i32")
