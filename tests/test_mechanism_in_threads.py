@@ -252,7 +252,7 @@ def test_eight_threads_get_the_answers_of_one(name: str, tmp_path: Path, monkeyp
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Even small batches are divided, whatever cores there are."""
-    monkeypatch.setattr(kernels, "_THREAD_WORK", 1)
+    monkeypatch.setattr(kernels, "THREAD_WORK", 1)
     yield
     lw.set_threads(None)
 

@@ -6,12 +6,13 @@ import pytest
 import sample_programs as samples
 
 import linkwright.tape.block as F
-from linkwright.errors import KernelError, ShapeError
+from linkwright.errors import KernelError
 from linkwright.kernels.interpret import conversions
-from linkwright.kernels.interpret.conversions import to_casadi, to_jax, to_sympy
+from linkwright.kernels.interpret.conversions import to_casadi, to_sympy
 from linkwright.kernels.interpret.interpreter import run
-from linkwright.tape.build import ProgramBuilder, record, trace
-from linkwright.tape.program import ITEM, Each, Solve, Zero
+from linkwright.kernels.jax.jax_function import to_jax
+from linkwright.tape.build import ProgramBuilder, record
+from linkwright.tape.program import Solve
 
 SMALL = [name for name in samples.ALL if name not in ("long_block", "bare")]
 
@@ -27,34 +28,6 @@ def reference(program, inputs):
 
 def shaped(program, inputs):
     return [x[0].reshape(b.shape) for x, b in zip(inputs, program.inputs, strict=True)]
-
-
-def chain(n=30):
-    """A scan and a sum back along a chain too long to be unrolled by JAX."""
-    b = ProgramBuilder("chain")
-    q, y, total = b.input("q", (n,)), b.output("y", (n + 1,)), b.output("total", (n + 1,))
-    kinds = b.column(np.arange(n) % 2)
-    above = b.column(np.arange(n))
-    b.add(Zero(y.operand))
-    b.add(Zero(total.operand))
-    inputs = [q.part(0, ()).at((1, ITEM)), y.part(0, ()).at((1, above))]
-    blocks = [trace(f, [(), ()])[0] for f in (lambda x, p: p + np.sin(x), lambda x, p: 0.5 * p * x)]
-    b.add(Each(n, tuple(b.case(k, inputs, [y.part(1, ()).at((1, ITEM))]) for k in blocks), "outward", kinds))
-    block, _, _ = trace(lambda x, below: x * x + 0.9 * below, [(), ()])
-    b.add(
-        Each(
-            n,
-            (
-                b.case(
-                    block,
-                    [y.part(1, ()).at((1, ITEM)), total.part(1, ()).at((1, ITEM))],
-                    [total.part(0, ()).at((1, ITEM), add=True)],
-                ),
-            ),
-            "inward",
-        )
-    )
-    return b.build()
 
 
 # -- SymPy -------------------------------------------------------------------------------------------
@@ -173,64 +146,6 @@ def test_too_many_operations_are_refused_before_they_are_unrolled(casadi, monkey
     monkeypatch.setitem(conversions._UNROLLED, "CasADi", 1000)
     with pytest.raises(KernelError, match="to_jax"):
         to_casadi(samples.long_block())
-
-
-# -- JAX ---------------------------------------------------------------------------------------------
-@pytest.fixture
-def jax():
-    module = pytest.importorskip("jax", reason="JAX is not installed")
-    with module.enable_x64(True) if hasattr(module, "enable_x64") else module.experimental.enable_x64():
-        yield module
-
-
-@pytest.mark.parametrize("name", samples.ALL)
-@pytest.mark.parametrize(("short", "long"), [(0, 1000), (100, 0)], ids=["rolled", "by operation"])
-def test_jax_gives_what_numpy_gives(name, short, long, jax, monkeypatch):
-    monkeypatch.setattr(conversions.JaxInterpreter, "short", short)
-    for name_of_limit in ("long", "long_on_gpu"):
-        monkeypatch.setattr(conversions.JaxInterpreter, name_of_limit, long)
-    program = samples.ALL[name]()
-    inputs = samples.arguments(program, 3)
-    arrays = [x.reshape(3, *b.shape) for x, b in zip(inputs, program.inputs, strict=True)]
-    results = jax.jit(jax.vmap(to_jax(program)))(*arrays)
-    results = results if isinstance(results, tuple) else (results,)
-    for k in range(3):
-        for result, wanted in zip(results, reference(program, [x[k:] for x in inputs]), strict=True):
-            np.testing.assert_allclose(result[k], wanted, rtol=1e-9, atol=1e-11)
-
-
-def test_jax_keeps_long_scans_as_loops_and_reverses_them(jax):
-    program = chain()
-    function = to_jax(program)
-    (q,) = shaped(program, samples.arguments(program, 1))
-    text = str(jax.make_jaxpr(function)(q))
-    assert len(text.splitlines()) < 200
-
-    def total(q):
-        return function(q)[1][0]
-
-    slope = jax.jit(jax.grad(total))(q)
-    for k in (0, 7, 29):
-        step = np.zeros_like(q)
-        step[k] = 1e-6
-        np.testing.assert_allclose(slope[k], (total(q + step) - total(q - step)) / 2e-6, rtol=1e-5, atol=1e-8)
-
-
-def test_jax_reverses_a_loop_that_ends_early(jax):
-    function = to_jax(samples.newton())
-    slope = jax.jacrev(lambda a: function(a)[0])(np.array([2.0, 0.5]))
-    np.testing.assert_allclose(slope, np.diag(0.5 / np.sqrt([2.0, 0.5])), atol=1e-9)
-
-
-def test_jax_computes_in_the_precision_of_its_arguments(jax):
-    function = to_jax(samples.smooth())
-    assert function(np.ones(3, np.float32), np.float32(1.0)).dtype == np.float32
-    assert function(np.ones(3), 1.0).dtype == np.float64
-
-
-def test_jax_names_an_argument_of_the_wrong_shape(jax):
-    with pytest.raises(ShapeError, match=r"x of program f has shape \(3,\), not \(4,\)"):
-        to_jax(samples.smooth())(np.ones(4), 1.0)
 
 
 @pytest.mark.parametrize(("convert", "name"), [(to_sympy, "sympy"), (to_casadi, "casadi"), (to_jax, "jax")])

@@ -21,7 +21,7 @@ def pool(monkeypatch):
         for module in (kernel, variant):
             monkeypatch.setattr(module, "pool", lambda: made)
         monkeypatch.setattr(variant, "pool_size", lambda: 3)
-        monkeypatch.setattr(kernel, "_THREAD_WORK", 1000)
+        monkeypatch.setattr(kernel, "THREAD_WORK", 1000)
         yield made
     lw.set_threads(None)
 

@@ -22,7 +22,7 @@ CROWD = 6
 @pytest.fixture
 def eager(monkeypatch):
     """Even small batches are divided."""
-    monkeypatch.setattr(kernels, "_THREAD_WORK", 1)
+    monkeypatch.setattr(kernels, "THREAD_WORK", 1)
     yield
     set_threads(None)
 

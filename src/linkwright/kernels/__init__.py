@@ -44,7 +44,7 @@ _FORMS = {
     "CUDA": ("linkwright.kernels.c.program_text", "cuda_text"),
     "SymPy": ("linkwright.kernels.interpret.conversions", "to_sympy"),
     "CasADi": ("linkwright.kernels.interpret.conversions", "to_casadi"),
-    "JAX": ("linkwright.kernels.interpret.conversions", "to_jax"),
+    "JAX": ("linkwright.kernels.jax.jax_function", "to_jax"),
 }
 
 

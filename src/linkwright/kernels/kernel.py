@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 _FLOAT64 = np.dtype(np.float64)
 _PLAIN, _WRITEABLE = 0x101, 0x400  # the flags of an array that is C-contiguous and aligned, that can be written
-_THREAD_WORK = 2_000_000  # operations below which a second thread costs more than it brings
+THREAD_WORK = 2_000_000  # operations below which a second thread costs more than it brings
 _MUCH = 2**24  # numbers beyond which it is asked whether there is memory for them
 _LONG = 3_000  # recorded operations beyond which compiling well takes half a second and more
 
@@ -320,8 +320,8 @@ class Kernel:
         width = self._lanes if batch >= self._lanes else 1
         variant = self._variants.get(width) or self.variant(width)
         work = batch * self.signature.work
-        pieces = 1 if work < 2 * _THREAD_WORK else min(threads(), work // _THREAD_WORK, batch // width)
-        if batch == 1 and work >= 2 * _THREAD_WORK and variant.run_together(arrays, strides):
+        pieces = 1 if work < 2 * THREAD_WORK else min(threads(), work // THREAD_WORK, batch // width)
+        if batch == 1 and work >= 2 * THREAD_WORK and variant.run_together(arrays, strides):
             return
         if pieces <= 1:
             variant.run(arrays, strides, 0, batch)

@@ -416,15 +416,17 @@ class Program(_Called):
         """
         return backends().converted(self, "CasADi")
 
-    def to_jax(self) -> Any:
+    def to_jax(self, *, machine_code: bool = True) -> Any:
         """A function of JAX arrays for one state, to be jitted, mapped and differentiated there.
 
-        It takes an array for each input, of its shape, and returns what a call of the program does. Raises
-        `KernelError` without JAX, and the function `ShapeError` for other arrays.
+        It takes an array for each input, of its shape, and returns what a call of the program does. On the CPU XLA
+        calls the program's machine code, over the whole batch of a `vmap`; on other devices, and everywhere without
+        `machine_code` (True by default), JAX's own operations run. Raises `KernelError` without JAX, and the function
+        `ShapeError` for other arrays.
 
         >>> function = lw.record(np.sin, 3).to_jax()  # doctest: +SKIP
         """
-        return backends().converted(self, "JAX")
+        return backends().converted(self, "JAX", machine_code=machine_code)
 
     def save(self, path: Any) -> None:
         """Write to the file `path`, whole or not at all; `lw.load_program` reads it. Raises `LinkwrightError`.
