@@ -20,10 +20,10 @@ from chores import DEADLY, plan, square_or_hang, square_or_wait, task
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, SlowCaseWarning
-from linkwright.sweeps import sweep as slow
+from linkwright.sweeps import runner as slow
 from linkwright.sweeps import worker_process as process
-from linkwright.sweeps.study import gathered
-from linkwright.sweeps.sweep import Runner
+from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.task import gathered
 from linkwright.sweeps.worker_process import COLD, Closed, Death, WorkerProcess, receive, send
 from linkwright.sweeps.workers import Cores, Here, isolated
 
@@ -58,7 +58,7 @@ def test_a_case_that_never_ends_is_a_row_with_a_reason_and_the_rest_is_computed(
     pool = Cores(2)
     runner.work(pool, runner.left)
     pool.close()
-    batch = gathered(task(tmp_path), runner.plan, runner.batches)
+    batch = gathered(task(tmp_path), runner.plan, dict(runner.batches))
     assert {k for k, reason in enumerate(batch.reasons) if reason} == {int(DEADLY)}
     assert "more than the limit of 0.2 s of CPU time" in batch.reasons[int(DEADLY)]
     good = np.arange(16.0) != DEADLY
