@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -124,6 +125,17 @@ def test_a_process_that_somebody_else_kills_costs_no_case(worker: WorkerProcess)
     killer.join()
     assert result["reasons"] == [""] * 3
     assert np.array_equal(result["arrays"]["y"], [0.0, 1.0, 4.0])
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the thresholds are of the GNU C library")
+@pytest.mark.parametrize("environment", [{}, {"MALLOC_TRIM_THRESHOLD_": "65536"}], ids=["plain", "as Dask's nanny"])
+def test_arrays_of_a_batch_are_not_mapped_anew_for_the_next(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    pages = 20 * 8_000_000 / os.sysconf("SC_PAGE_SIZE")
+    assert computed(worker, "page_faults", 1)["arrays"]["faults"][0] < 0.01 * pages
 
 
 def test_a_process_that_is_closed_is_not_started_again(worker: WorkerProcess) -> None:

@@ -26,7 +26,7 @@ from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.solution_files import DAMAGE, archive_bytes, arrays_digest, plain_array
 from linkwright.sweeps.folder_locks import BEGIN, LOCK, FolderLocks, is_part_lock
 from linkwright.sweeps.plan import Plan
-from linkwright.sweeps.stored_outputs import MEMORY, StoredOutputs
+from linkwright.sweeps.stored_outputs import StoredOutputs, is_small
 from linkwright.sweeps.study_manifest import (
     FORMAT,
     MANIFEST,
@@ -291,7 +291,7 @@ class Store:
             for name, shape in zip(head.names, head.shapes, strict=True):
                 if name in shapes or not self.task.all_outputs:
                     shapes[name] = max(shapes.get(name, ()), shape[1:], key=len)
-        if 8 * len(self.plan) * sum(map(math.prod, shapes.values())) <= MEMORY:
+        if is_small(8 * len(self.plan) * sum(map(math.prod, shapes.values()))):
             return gathered(self.task, self.plan, self.stored())
         heads = {index: head for index, head in heads.items() if _is_usable(head, shapes)}
         reasons: list[str] = []

@@ -18,6 +18,13 @@ from linkwright.base.locks import Lock
 
 #: Bytes of outputs that are kept in memory: all of a study with fewer, which is read at once; else those used last.
 MEMORY = 2**26
+
+
+def is_small(count: int) -> bool:
+    """Whether outputs of so many bytes are read at once."""
+    return count <= MEMORY
+
+
 _ADVICE = "take fewer cases, as study.data[...].isel(case=slice(1000)), or go through study.blocks(...)"
 
 
@@ -113,8 +120,3 @@ def blocks_of(column: NDArray[Any] | StoredColumn) -> Iterator[tuple[slice, Floa
         yield from column.blocks()
     else:
         yield slice(0, len(column)), column
-
-
-def rows_of(column: NDArray[Any] | StoredColumn, cases: Longs) -> Floats:
-    """The numbers of some cases, in their order."""
-    return column.at(cases) if isinstance(column, StoredColumn) else np.asarray(column[cases])

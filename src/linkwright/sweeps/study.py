@@ -180,6 +180,11 @@ class Study:
         return self.data[["reason"]].isel(case=np.flatnonzero(~self.ok))
 
     @property
+    def missing_cases(self) -> int:
+        """How many cases are not computed yet: their chunks are not in the study's folder."""
+        return self._outputs.reasons.count(MISSING)
+
+    @property
     def reason_counts(self) -> list[tuple[str, int]]:
         """How reasons of failure begin, without their numbers, and how many cases have each, the commonest first."""
         begun = (re.split(r"[:;] ", reason)[0] for reason in self._outputs.reasons if reason)
@@ -303,7 +308,7 @@ class Study:
 
     def described(self) -> str:
         """The study in words: how many cases of what, and how many of them failed or are still to be computed."""
-        missing = self._outputs.reasons.count(MISSING)
+        missing = self.missing_cases
         failed = int((~self.ok).sum()) - missing
         ends = [f"; {failed:,} failed" if failed else "", f"; {missing:,} not computed yet" if missing else ""]
         if missing and self.missing_parts:

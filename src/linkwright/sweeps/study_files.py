@@ -22,7 +22,7 @@ from linkwright.errors import FormatError, LinkwrightError
 from linkwright.results.labelled_arrays import LabelledArrays, Variable, texts
 from linkwright.results.solution_files import SIZE, Stored, fault
 from linkwright.sweeps.plan import Plan
-from linkwright.sweeps.stored_outputs import MEMORY, StoredOutputs
+from linkwright.sweeps.stored_outputs import StoredOutputs, is_small
 from linkwright.sweeps.study_manifest import FORMAT, VERSION, header_of, plan_of
 from linkwright.sweeps.task import Batch, Task
 
@@ -142,7 +142,7 @@ def _read(stored: Stored, identity: tuple[int, ...], links: bool) -> tuple[Task,
     for name, shape in shapes.items():
         if not shape or shape[0] != n:
             raise stored.wrong(f"has a variable {name!r} of shape {shape} for {n} cases")
-    if stored.size <= MEMORY:
+    if is_small(stored.size):
         arrays = {name: stored.any_numbers(_name_in_file(name)) for name in outputs}
         return task, plan, Batch(arrays, reasons)
     widest = max((int(np.prod(shape[1:])) for shape in shapes.values()), default=1)
