@@ -49,6 +49,26 @@ def test_a_study_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_p
     assert "holds another study, which differs in the outputs" in other.err
 
 
+def test_a_study_in_parts_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    words = ("sweep", MODEL, "--set", "coupler=2.8:3.2:0.1", *PLAIN, "--chunk", 1, "--output", folder)
+    for part, state in (
+        ("2/3", "not finished: parts 1, 3 of 3"),
+        ("3/3", "not finished: part 1 of 3"),
+        ("1/3", "all 3 parts are there; lw.Study.open("),
+    ):
+        found = linkwright(capsys, *words, "--part", part)
+        assert found.code == 0, found.err
+        assert f"part {part[0]} of 3 is in {folder}\n{state}" in found.out
+    assert "2 cases in" in found.out  # of five, part 1 has the first and the fourth
+    assert not (folder / "study.png").exists()
+    whole = linkwright(capsys, *words, "--resume")
+    assert (whole.code, whole.err) == (0, "")
+    assert "5 were there already" in whole.out
+    assert (folder / "study.png").exists()
+    assert lw.Study.open(folder).ok.all()
+
+
 def test_draws_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     folder = tmp_path / "s"
     words = ("--sample", "coupler~normal(3, 0.05)", "--cases", 7, "--seed", 2, "--sampling", "sobol", "--no-plot")
@@ -84,6 +104,13 @@ def test_draws_from_the_command_line(capsys: pytest.CaptureFixture[str], tmp_pat
         (("--set", "coupler=3", "--best", "reech", *PLAIN), "did you mean 'reach'"),
         (("--set", "coupler=3", "--best", "pen"), "--best pen: needs an output of one number per case"),
         (("--set", "coupler=3", "--animate", "1"), "--animate 1: the cases of this study are 0 … 0"),
+        (("--set", "coupler=3", "--part", "0/16"), "--part 0/16: parts are counted from 1 to the number of all; write"),
+        (("--set", "coupler=3", "--part", "17/16"), "write --part 1/16 … --part 16/16"),
+        (("--set", "coupler=3", "--part", "0/0"), "write --part 1/16 … --part 16/16"),
+        (("--set", "coupler=3", "--part", "x"), "--part x: write the part and how many there are, as in --part 3/16"),
+        (("--set", "coupler=3", "--part", "1/99999"), "--part 1/99999: a study has at most 10,000 parts; write"),
+        (("--set", "coupler=3", "--part", "1/2", "--overwrite"), "--part 1/2: --overwrite removes what other parts"),
+        (("--set", "coupler=3", "--part", "1/2", "--csv"), "--part 1/2: --csv is of the whole study; give it with"),
     ],
 )
 def test_wrong_words_are_told_in_one_line_and_nothing_is_left(

@@ -12,7 +12,7 @@ from xarray.backends import H5NetCDFStore
 
 import linkwright as lw
 from linkwright.results.labelled_arrays import LabelledArrays, motion_arrays, texts
-from linkwright.sweeps.study import case_arrays
+from linkwright.sweeps.study_files import case_arrays
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 
@@ -63,7 +63,7 @@ def prescribed() -> LabelledArrays:
 
 def swept() -> LabelledArrays:
     study = lw.sweep(MODELS / "four_bar.mks", {"coupler": [2.8, 9.0], "rocker": [2.4]}, ["pen.y"], times=[0.0, 0.5])
-    arrays = case_arrays(study.task, study.plan, study._batch)
+    arrays = case_arrays(study.task, study.plan, study._outputs)
     variables = {name: x for name, x in arrays.variables.items() if name != "ok"}
     return LabelledArrays(variables, arrays.labels, arrays.attributes)
 

@@ -168,3 +168,15 @@ def segfault(text: str, values: Any) -> dict[str, Any]:
 
 def give_up(text: str, values: Any) -> dict[str, Any]:
     os._exit(3)
+
+
+def page_faults(text: str, values: Any) -> dict[str, Any]:
+    """How many page faults twenty arrays of 8 MB take, one after the other, when there was one before."""
+    import resource
+
+    np.ones(1_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        np.ones(1_000_000)
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    return {"arrays": {"faults": np.full(len(values), float(faults))}, "reasons": [""] * len(values)}

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -20,10 +21,10 @@ from chores import DEADLY, plan, square_or_hang, square_or_wait, task
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, SlowCaseWarning
-from linkwright.sweeps import sweep as slow
+from linkwright.sweeps import runner as slow
 from linkwright.sweeps import worker_process as process
-from linkwright.sweeps.study import gathered
-from linkwright.sweeps.sweep import Runner
+from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.task import gathered
 from linkwright.sweeps.worker_process import COLD, Closed, Death, WorkerProcess, receive, send
 from linkwright.sweeps.workers import Cores, Here, isolated
 
@@ -58,7 +59,7 @@ def test_a_case_that_never_ends_is_a_row_with_a_reason_and_the_rest_is_computed(
     pool = Cores(2)
     runner.work(pool, runner.left)
     pool.close()
-    batch = gathered(task(tmp_path), runner.plan, runner.batches)
+    batch = gathered(task(tmp_path), runner.plan, dict(runner.batches))
     assert {k for k, reason in enumerate(batch.reasons) if reason} == {int(DEADLY)}
     assert "more than the limit of 0.2 s of CPU time" in batch.reasons[int(DEADLY)]
     good = np.arange(16.0) != DEADLY
@@ -124,6 +125,17 @@ def test_a_process_that_somebody_else_kills_costs_no_case(worker: WorkerProcess)
     killer.join()
     assert result["reasons"] == [""] * 3
     assert np.array_equal(result["arrays"]["y"], [0.0, 1.0, 4.0])
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the thresholds are of the GNU C library")
+@pytest.mark.parametrize("environment", [{}, {"MALLOC_TRIM_THRESHOLD_": "65536"}], ids=["plain", "as Dask's nanny"])
+def test_arrays_of_a_batch_are_not_mapped_anew_for_the_next(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    pages = 20 * 8_000_000 / os.sysconf("SC_PAGE_SIZE")
+    assert computed(worker, "page_faults", 1)["arrays"]["faults"][0] < 0.01 * pages
 
 
 def test_a_process_that_is_closed_is_not_started_again(worker: WorkerProcess) -> None:

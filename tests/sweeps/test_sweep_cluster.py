@@ -18,8 +18,8 @@ from small import written
 import linkwright as lw
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.cluster import Cluster
-from linkwright.sweeps.study import gathered
-from linkwright.sweeps.sweep import Runner
+from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.task import gathered
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.compiled  # workers compile as users do, and the numbers are compared to the last bit
@@ -104,7 +104,7 @@ def test_a_case_that_crashes_is_looked_for_while_the_others_go_on(cluster: Any, 
     pool = Cluster(client)
     runner.work(pool, [chunk, *(k for k in runner.left if k != chunk)])
     pool.close()
-    batch = gathered(task(tmp_path), runner.plan, runner.batches)
+    batch = gathered(task(tmp_path), runner.plan, dict(runner.batches))
     assert [k for k, reason in enumerate(batch.reasons) if reason] == [int(DEADLY)]
     assert "worker process died each of 3 times" in batch.reasons[int(DEADLY)]
     # Begun first. Which others wait behind it is the scheduler's choice; what its other worker has goes on.
@@ -117,7 +117,7 @@ def test_a_case_that_never_ends_is_a_row_with_a_reason(cluster: Any, client: Any
     pool = Cluster(client)
     runner.work(pool, runner.left)
     pool.close()
-    batch = gathered(task(tmp_path), runner.plan, runner.batches)
+    batch = gathered(task(tmp_path), runner.plan, dict(runner.batches))
     assert [k for k, reason in enumerate(batch.reasons) if reason] == [int(DEADLY)]
     assert batch.reasons[int(DEADLY)].startswith("it took more than the limit of 0.2 s of CPU time a case")
     assert np.isfinite(batch.arrays["y"]).sum() == 15
@@ -169,7 +169,7 @@ def test_a_worker_killed_by_its_pid_costs_only_its_unfinished_chunks(cluster: An
     runner.work(pool, runner.left)
     killer.join()
     pool.close()
-    found = gathered(task(tmp_path), runner.plan, runner.batches)
+    found = gathered(task(tmp_path), runner.plan, dict(runner.batches))
     assert np.array_equal(found.arrays["y"], np.arange(12.0) ** 2)
     assert not any(found.reasons)
     begun = [int(first) for first, _ in logged(tmp_path)]

@@ -16,10 +16,10 @@ from small import written
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
+from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import CHUNKS, DATASET, Store
-from linkwright.sweeps.study import gathered, save
-from linkwright.sweeps.sweep import Runner
-from linkwright.sweeps.task import Batch
+from linkwright.sweeps.study_files import save
+from linkwright.sweeps.task import Batch, gathered
 from linkwright.sweeps.workers import Here
 from rotation import some
 
@@ -38,7 +38,7 @@ def computed(folder: Path) -> Batch:
     try:
         runner = Runner(given, cases, store, compute=square)
         runner.work(Here(), runner.left)
-        batch = gathered(given, cases, runner.batches)
+        batch = gathered(given, cases, store.stored())
         save(given, cases, batch, folder / DATASET)
         store.drop_chunks()
         return batch
@@ -150,16 +150,17 @@ WRITER = """
 import sys
 from pathlib import Path
 from chores import plan, square_when_allowed, task
-from linkwright.sweeps.study import gathered, save
+from linkwright.sweeps.study_files import save
+from linkwright.sweeps.task import gathered
 from linkwright.sweeps.workers import Here
-from linkwright.sweeps.sweep import Runner
+from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import DATASET, Store
 folder = Path(sys.argv[1])
 given, cases = task(folder, pause=0.05), plan(40, 2)
 store = Store.begin(folder / "study", given, cases)
 runner = Runner(given, cases, store, compute=square_when_allowed)
 runner.work(Here(), runner.left)
-save(given, cases, gathered(given, cases, runner.batches), store.folder / DATASET)
+save(given, cases, gathered(given, cases, store.stored()), store.folder / DATASET)
 store.drop_chunks()
 sys.stdin.read()
 store.release()

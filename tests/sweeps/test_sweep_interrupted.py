@@ -12,9 +12,9 @@ import pytest
 from chores import logged, plan, square, task
 
 from linkwright.errors import LinkwrightError
+from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import CHUNKS, Store
-from linkwright.sweeps.study import gathered
-from linkwright.sweeps.sweep import Runner
+from linkwright.sweeps.task import gathered
 from linkwright.sweeps.workers import Here
 
 DRIVER = """
@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from chores import plan, square_then_wait, task
 from linkwright.sweeps.workers import Cores
-from linkwright.sweeps.sweep import Runner
+from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import Store
 folder = Path(sys.argv[1])
 given, cases = task(folder), plan(40, 2)
@@ -84,11 +84,11 @@ def test_a_stopped_driver_is_resumed_and_nothing_finished_is_computed_again(tmp_
     given, cases = task(tmp_path), plan(40, 2)
     store = Store.begin(tmp_path / "study", given, cases, resume=True)
     runner = Runner(task(tmp_path), cases, store, compute=square)
-    assert set(runner.batches) == set(before)
+    assert runner.finished == set(before)
     runner.work(Here(), runner.left)
     store.release()
 
-    found = gathered(given, cases, runner.batches)
+    found = gathered(given, cases, store.stored())
     assert np.array_equal(found.arrays["y"], np.arange(40.0) ** 2)
     after = stored(tmp_path)
     assert {k: after[k] for k in before} == before

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from chores import logged, plan, square, task
 
+from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import CHUNKS, Store
-from linkwright.sweeps.study import gathered
-from linkwright.sweeps.sweep import Runner
+from linkwright.sweeps.task import gathered
 from linkwright.sweeps.workers import Here
 from rotation import SEED
 
@@ -32,7 +32,7 @@ from pathlib import Path
 from chores import plan, square_when_allowed, task
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.cluster import Cluster
-from linkwright.sweeps.sweep import Runner
+from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import Store
 folder = Path(sys.argv[1])
 given, cases = task(folder, pause=float(sys.argv[3])), plan(int(sys.argv[4]), int(sys.argv[5]))
@@ -147,11 +147,11 @@ def test_a_kill_at_any_moment_loses_nothing_that_is_finished(tmp_path: Path, mac
     given, cases = task(tmp_path, pause=PAUSE), plan(CASES, CHUNK)
     store = Store.begin(tmp_path / "study", given, cases, resume=True)
     runner = Runner(task(tmp_path), cases, store, compute=square)
-    assert set(before) <= set(runner.batches)
+    assert set(before) <= runner.finished
     assert victim == "scheduler" or not runner.left
     runner.work(Here(), runner.left)
     store.release()
-    batch = gathered(given, cases, runner.batches)
+    batch = gathered(given, cases, store.stored())
     assert not any(batch.reasons)
     assert np.array_equal(batch.arrays["y"], np.arange(float(CASES)) ** 2)
     after = stored(tmp_path)

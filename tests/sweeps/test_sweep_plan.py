@@ -9,13 +9,35 @@ from scipy import stats
 import linkwright as lw
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.sweeps.distributions import Distribution
-from linkwright.sweeps.plan import make_plan, plan_text
+from linkwright.sweeps.plan import default_chunk, make_plan, plan_text
 
 
 def test_lists_form_a_grid_with_the_last_name_fastest() -> None:
     plan = make_plan({"a": [1.0, 2.0], "b": (3.0, 4.0, 5.0)})
     assert plan.values.tolist() == [[a, b] for a in (1, 2) for b in (3, 4, 5)]
     assert plan.varied == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("cases", "numbers", "points", "chunk"),
+    [
+        (6, 1, None, 16),
+        (1_000, 1, None, 32),
+        (100_000, 1, None, 512),
+        (10_000_000, 1, None, 4096 // 8),  # what a simulated case costs is not known
+        (10_000_000, 1, 100, 4096),
+        (10_000_000, 1, 100_000, 16),
+        (1_000_000, 3 * 1001, 1001, 2**24 // (8 * 3003)),
+        (1_000_000, 2**20, None, 8),  # 64 MiB: fewer cases would be computed as eight
+        (1_000_000, 2**21, None, 4),
+        (1_000_000, 2**27, None, 1),
+    ],
+)
+def test_chunks_are_sized_by_the_cost_and_the_outputs_of_a_case(
+    cases: int, numbers: int, points: int | None, chunk: int
+) -> None:
+    assert default_chunk(cases, numbers, points) == chunk
+    assert chunk == 1 or 8 * numbers * chunk <= 2**26
 
 
 def test_draws_are_repeated_at_every_point_of_the_grid() -> None:

@@ -23,15 +23,14 @@ from chores import (
 )
 
 from linkwright.errors import LinkwrightError
+from linkwright.sweeps.runner import KILLED, Runner
 from linkwright.sweeps.store import Store
-from linkwright.sweeps.study import gathered
-from linkwright.sweeps.sweep import KILLED, Runner
-from linkwright.sweeps.task import Batch
+from linkwright.sweeps.task import Batch, gathered
 from linkwright.sweeps.workers import CRASHES, DEATHS, Cores, Here, Pool
 
 
 def result(runner: Runner, folder: Path) -> Batch:
-    return gathered(task(folder), runner.plan, runner.batches)
+    return gathered(task(folder), runner.plan, dict(runner.batches))
 
 
 def test_processes_and_this_process_give_the_same(tmp_path: Path) -> None:

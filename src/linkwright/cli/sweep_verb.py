@@ -72,6 +72,10 @@ def sweep(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the study in the folder.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the study in the folder.")] = False,
+    part: Annotated[
+        str | None,
+        typer.Option(metavar="K/N", help="Part K of N: N such commands share the folder.", show_default="all"),
+    ] = None,
     best: Annotated[str | None, typer.Option(help="List the cases with the smallest of this output.")] = None,
     largest: Annotated[bool, typer.Option("--largest", help="List those with the largest.")] = False,
     top: Annotated[int, typer.Option(min=1, max=1000, help="How many of them.")] = 5,
@@ -83,13 +87,21 @@ def sweep(
 ) -> int:
     """Run many cases of MODEL: grids of values, draws from distributions, or both.
 
-    The folder holds study.nc and a figure, with --csv a table; while it runs, the cases that are finished. After
-    Ctrl-C, or whatever else ends it, the same command with --resume goes on from there. Cases that fail are listed with
-    reasons; the exit code is 3 if none is good.
+    The folder holds study.nc and a figure, with --csv a table; while it runs, the cases that are finished. A study with
+    outputs of more than 64 MiB stays in the files of its chunks. After Ctrl-C, or whatever else ends it, the same
+    command with --resume goes on from there. Cases that fail are listed with reasons; the exit code is 3 if none is
+    good.
+
+    With --part 3/16, as in a job array, this command computes one of sixteen parts. All parts take the same folder, on
+    one machine or several, at once or one after the other. A part that was ended goes on by the same command. When all
+    are there, the command with --resume in place of --part writes figure and table.
     """
     from linkwright.sweeps.plan import make_plan, plan_text  # weight: sweeps
     from linkwright.sweeps.sweep import folder_of  # weight: sweeps
 
+    number = None if part is None else _part(part)
+    if part is not None:
+        _refuse_beside_a_part(part, overwrite=overwrite, csv=csv, best=best is not None, animate=bool(animate))
     parameters = _parameters(model, set_, sample)
     drawn = lw.Sampling(sampling, draws, cases, seed)
     plan = make_plan(parameters, drawn, chunk)
@@ -112,13 +124,16 @@ def sweep(
                 sampling=drawn,
                 analysis=lw.AnalysisSettings(analysis_kind(analysis), method=method, rtol=rtol, dt=step),
                 times=None if times is None else time_points(times),
-                store=lw.StudyFolder(folder, resume, overwrite),
+                store=lw.StudyFolder(folder, resume, overwrite, number),
                 execution=lw.Execution(workers, time_limit, chunk, bar),
             )
         except KeyboardInterrupt:
             progress_text = f"{done[0]:,} of {done[1]:,} cases are in {folder}"
             raise Interrupted(f"interrupted: {progress_text}; --resume goes on from there") from None
-    _report(study, screen, perf_counter() - started)
+    _report_rate(study, screen, max(done[0] - study.loaded, 0), perf_counter() - started)
+    if number is not None:
+        return _report_part(study, screen, folder, number)
+    _report(study, screen)
     if best is not None:
         _print_best(study, screen, best, largest, top)
     _write(study, folder, screen, plot=plot, csv=csv, animate=animate or [])
@@ -126,13 +141,30 @@ def sweep(
 
 
 # -- what is printed --------------------------------------------------------------------------------------------
-def _report(study: Study, screen: Console, seconds: float) -> None:
-    from linkwright.sweeps.study import SUMMARY  # weight: sweeps
-
-    fresh = len(study) - study.loaded
+def _report_rate(study: Study, screen: Console, fresh: int, seconds: float) -> None:
     rate = f", {fresh / seconds:,.0f} per second" if fresh and seconds > 0.0 else ""
     before = f"; {study.loaded:,} were there already" if study.loaded else ""
     screen.print(f"{fresh:,} case{'s' * (fresh != 1)} in {seconds:.1f} s{rate}{before}", soft_wrap=True)
+
+
+def _report_part(study: Study, screen: Console, folder: Path, part: tuple[int, int]) -> int:
+    """Which parts are still missing; the exit code, by the cases of this part."""
+    from linkwright.sweeps.study import parts_text  # weight: sweeps
+
+    number, parts = part
+    screen.print(f"part {number} of {parts} is in {folder}", soft_wrap=True)
+    if study.missing_parts:
+        screen.print(f"not finished: {parts_text(study.missing_parts)}", soft_wrap=True)
+    else:
+        text = f"all {parts} parts are there; lw.Study.open({str(folder)!r}) reads them, and --resume in place of"
+        screen.print(f"{text} --part draws them", soft_wrap=True)
+    cases = np.arange(len(study)) // study.plan.chunk % parts == number - 1
+    return 0 if study.ok[cases].any() or not cases.any() else 3
+
+
+def _report(study: Study, screen: Console) -> None:
+    from linkwright.sweeps.study import SUMMARY  # weight: sweeps
+
     rows = [(name, low, mean, high, where) for name, low, mean, high, where in study.summary()]
     screen.print()
     screen.print(grid(SUMMARY, *rows, right=(1, 2, 3)))
@@ -148,14 +180,16 @@ def _report(study: Study, screen: Console, seconds: float) -> None:
 def _print_best(study: Study, screen: Console, name: str, largest: bool, top: int) -> None:
     best = study.best(name, top, largest=largest)
     cases = best["case"].values.tolist()
-    columns = [name, *study.names, *(x for x in study.outputs if x != name and study[x].ndim == 1)]
-    rows = [(k, *(f"{study[column][k]:.6g}" for column in columns)) for k in cases]
+    columns = [name, *study.names, *(x for x in study.scalar_outputs if x != name)]
+    rows = [(int(k), *(f"{float(best[column][row]):.6g}" for column in columns)) for row, k in enumerate(cases)]
     screen.print(grid(("case", *columns), *rows, right=tuple(range(len(columns) + 1))))
     screen.print()
 
 
 def _write(study: Study, folder: Path, screen: Console, *, plot: bool, csv: bool, animate: list[int]) -> None:
-    screen.print(f"{folder / 'study.nc'}: the whole data set; lw.Study.open({str(folder)!r}) reads it", soft_wrap=True)
+    place = folder / "study.nc"
+    what = f"{place if place.exists() else folder}: the whole data set"
+    screen.print(f"{what}; lw.Study.open({str(folder)!r}) reads it", soft_wrap=True)
     if csv:
         study.to_csv(folder / "study.csv")
         screen.print(f"{folder / 'study.csv'}: the cases as a table", soft_wrap=True)
@@ -223,6 +257,32 @@ def _check(best: str | None, largest: bool, outputs: list[str] | None, animate: 
     for number in animate or ():
         if not 0 <= number < cases:
             raise LinkwrightError(f"--animate {number}: the cases of this study are 0 … {cases - 1}")
+
+
+def _part(text: str) -> tuple[int, int]:
+    """The numbers of K/N."""
+    from linkwright.sweeps.plan import MOST_PARTS  # weight: sweeps
+
+    match = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", text)
+    if match is None:
+        raise LinkwrightError(f"--part {text}: write the part and how many there are, as in --part 3/16")
+    number, parts = int(match[1]), int(match[2])
+    if not 1 <= number <= parts:
+        ends = f"write --part 1/{parts} … --part {parts}/{parts}" if parts else "write --part 1/16 … --part 16/16"
+        raise LinkwrightError(f"--part {text}: parts are counted from 1 to the number of all; {ends}")
+    if parts > MOST_PARTS:
+        raise LinkwrightError(f"--part {text}: a study has at most {MOST_PARTS:,} parts; write --part 1/{MOST_PARTS}")
+    return number, parts
+
+
+def _refuse_beside_a_part(part: str, *, overwrite: bool, **later: bool) -> None:
+    if overwrite:
+        text = f"--part {part}: --overwrite removes what other parts have computed"
+        raise LinkwrightError(f"{text}; leave it out, or remove the folder first")
+    for name, asked in later.items():
+        if asked:
+            text = f"--part {part}: --{name} is of the whole study"
+            raise LinkwrightError(f"{text}; give it with --resume, without --part, when all parts are there")
 
 
 # -- what is asked ----------------------------------------------------------------------------------------------

@@ -99,7 +99,8 @@ def arrays_digest(*arrays: NDArray[Any]) -> str:
     """A hash of these numbers."""
     digest = hashlib.sha256()
     for array in arrays:
-        digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        digest.update(repr(array.shape).encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
@@ -249,9 +250,16 @@ class Stored:
             raise self.wrong(f"has a variable {name!r} of type {variable.dtype} where {wanted} is needed")
         return np.asarray(variable[...] if variable.size else np.zeros(variable.shape), dtype=wanted)
 
+    def floats(self, name: str) -> Any:
+        """A variable of floats of any shape, as the file has it: not read yet."""
+        variable = self._dataset(name, "f")
+        if variable.dtype.itemsize != 8:
+            raise self.wrong(f"has a variable {name!r} of type {variable.dtype} where float64 is needed")
+        return variable
+
     def any_numbers(self, name: str) -> NDArray[Any]:
         """A variable of floats, of any shape."""
-        return self.numbers(name, (None,) * len(self._dataset(name, "f").shape))
+        return self.numbers(name, (None,) * len(self.floats(name).shape))
 
     def header(self, format: str = FORMAT, newest: int = VERSION, what: str = "a solution") -> dict[str, Any]:
         """The header, as far as it is one of ours."""

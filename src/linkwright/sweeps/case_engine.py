@@ -118,6 +118,12 @@ class Engine:
         self.way = self._way()
         self.readable = Readable(self.model)
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of a case's outputs."""
+        shapes = {output.name: (len(self.times),) if output.series else () for output in self.outputs}
+        return {**shapes, **dict.fromkeys(self.task.functions, ())}
+
     def run(self, values: Floats) -> Batch:
         """The cases of these rows (n, k)."""
         rows = np.ascontiguousarray(np.atleast_2d(np.asarray(values, dtype=np.float64)))
@@ -164,9 +170,7 @@ class Engine:
         alone = self._alone(values)
         if good.all() and not alone.any():
             return self._computed(values, self.way)
-        shapes = {o.name: (len(self.times),) if o.series else () for o in self.outputs}
-        shapes |= dict.fromkeys(self.task.functions, ())
-        arrays = {name: np.full((len(values), *shape), np.nan) for name, shape in shapes.items()}
+        arrays = {name: np.full((len(values), *shape), np.nan) for name, shape in self.shapes.items()}
         for part, way in ((good & ~alone, self.way), (good & alone, None)):
             if not part.any():
                 continue

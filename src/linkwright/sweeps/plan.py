@@ -61,19 +61,36 @@ class StudyFolder:
     - `path`: the folder; it is made if it is not there. `store="folder"` is short for `store=lw.StudyFolder("folder")`.
     - `resume`: go on with the study that the folder holds, where it holds one (False by default).
     - `overwrite`: begin anew, and remove the study that the folder holds (False by default).
+    - `part`: (3, 16) for the third of sixteen parts of the study, which sixteen calls compute, on one machine or
+      several that share the folder, at once or one after the other; None (the default) for the whole study. A part
+      goes on with what the folder has of it.
 
-    Raises ModelError for a path that is none.
+    Raises ModelError for a path that is none, and for a part that is none.
 
     >>> lw.StudyFolder.of("out/study"), lw.StudyFolder.of(None)  # for lw.sweep(..., store=...)
-    (StudyFolder(path='out/study', resume=False, overwrite=False), None)
+    (StudyFolder(path='out/study', resume=False, overwrite=False, part=None), None)
     """
 
     path: str | os.PathLike[str]
     resume: bool = False
     overwrite: bool = False
+    part: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         path_text("the folder of a study", self.path)
+        if self.part is None:
+            return
+        if not isinstance(self.part, tuple | list) or len(self.part) != 2:
+            raise ModelError(f"part must be two whole numbers, as in part=(3, 16), not {self.part!r}")
+        number, parts = (whole_number("part", x, 1) for x in self.part)
+        if number > parts:
+            raise ModelError(f"part=({number}, {parts}): there are {parts} parts, 1 … {parts}")
+        if parts > MOST_PARTS:
+            raise ModelError(f"part=({number}, {parts}): a study has at most {MOST_PARTS:,} parts")
+        if self.overwrite:
+            text = "overwrite=True removes what other parts have computed; leave it out, or remove the folder first"
+            raise ModelError(f"part=({number}, {parts}): {text}")
+        object.__setattr__(self, "part", (number, parts))
 
     @classmethod
     def of(cls, store: Any) -> StudyFolder | None:
@@ -88,7 +105,8 @@ class Execution:
     - `workers`: how many processes of this machine, one for each core by default; of on="local" alone.
     - `time_limit`: seconds of CPU time that a case may take before it counts as failed; None (the default) for as long
       as it needs.
-    - `chunk`: how many cases are computed together, chosen by their number by default.
+    - `chunk`: how many cases are computed together, and stored in one file; by default chosen by their number, the
+      time points of each, and the size of their outputs (at most 16 MiB a chunk).
     - `progress`: a function that is called with the cases done and all cases, after every chunk; none by default.
 
     Raises ModelError for numbers that cannot be used.
@@ -112,7 +130,7 @@ class Execution:
 SAMPLINGS = ("grid", "latin", "sobol", "random")
 DRAWS = 100  # at every point of the grid, by default
 MOST = 50_000_000
-_SMALLEST, _LARGEST, _PARTS = 16, 512, 32
+MOST_PARTS = 10_000  # of a study that several calls compute
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +147,10 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def divided(self, chunk: int) -> Plan:
+        """The same cases in chunks of so many."""
+        return Plan(self.names, self.values, self.recipe, chunk)
 
     @property
     def chunks(self) -> int:
@@ -205,9 +227,26 @@ def make_plan(parameters: Mapping[str, Any], sampling: Sampling | None = None, c
     return Plan(names, values, recipe, chunk or default_chunk(many))
 
 
-def default_chunk(cases: int) -> int:
-    """How many cases are computed together by default: enough for a fast batch, few enough to share the work."""
-    return int(min(max(_SMALLEST, -(-cases // _PARTS)), _LARGEST))
+#: Cases of a chunk: enough for a fast batch, few enough to share the work and to be computed again.
+_SMALLEST, _USUAL, _LARGEST = 16, 512, 4096
+_SHARES, _LARGE_SHARES = 32, 256  # of a study that chunks are, at most, up to the usual size and beyond it
+_POINTS = 2**20  # in time, of a chunk of cases that take little work at each
+_BYTES, _MOST_BYTES, _FEWEST = 2**24, 2**26, 8  # of a chunk's outputs; fewer than the fewest are computed as that many
+
+
+def default_chunk(cases: int, numbers: int = 1, points: int | None = None) -> int:
+    """How many cases are computed together by default, and are one file of a study's folder.
+
+    `numbers` are kept of each case. `points` are the time points of a case whose work is in proportion to them; the
+    cost of others is not known beforehand.
+    """
+    most = _USUAL if points is None else int(np.clip(_POINTS // max(points, 1), _SMALLEST, _LARGEST))
+    share = min(max(_SMALLEST, -(-cases // _SHARES)), max(_USUAL, -(-cases // _LARGE_SHARES)))
+    each = 8 * max(numbers, 1)
+    fits = _BYTES // each
+    if fits < _FEWEST:
+        fits = min(_FEWEST, max(1, _MOST_BYTES // each))
+    return min(share, most, fits)
 
 
 def is_recipe(plain: Any) -> bool:

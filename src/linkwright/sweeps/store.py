@@ -1,179 +1,77 @@
 """A study's folder: what it is, and the chunks that are finished, each in a file that is whole or not there.
 
-`manifest.json` says of which study it is, `values.npy` has its cases, `chunks/000012.npz` a finished chunk with a
-digest of its own. When all are there, `study.nc` takes their place. Files are untrusted: sizes are looked at before
-anything is read, and nothing in them is run.
+`manifest.json` says of which study it is, `values.npy` has its cases, `chunks/000012.npz` a finished chunk with digests
+of its own. When all are there, `study.nc` takes the place of the chunks of a small study. Files are untrusted: sizes
+are looked at before anything is read, and nothing in them is run.
 """
 
 from __future__ import annotations
 
-import errno
-import io
 import json
+import math
 import os
 import re
 import zipfile
-from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
-from warnings import warn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwright import __version__
-from linkwright.base.arrays import Floats, array_of
-from linkwright.base.files import cannot_write, kind, open_lock, open_regular, write_bytes
-from linkwright.errors import FormatError, LinkwrightError, LinkwrightWarning, ModelError
+from linkwright.base.arrays import Floats
+from linkwright.base.files import cannot_write, kind, open_regular, write_bytes
+from linkwright.errors import FormatError, LinkwrightError, ModelError
 from linkwright.results.solution_files import DAMAGE, archive_bytes, arrays_digest, plain_array
-from linkwright.sweeps.plan import Plan, is_recipe
-from linkwright.sweeps.task import Batch, Task, digest_of
+from linkwright.sweeps.folder_locks import BEGIN, LOCK, FolderLocks, is_part_lock
+from linkwright.sweeps.plan import Plan
+from linkwright.sweeps.stored_outputs import StoredOutputs, is_small
+from linkwright.sweeps.study_manifest import (
+    FORMAT,
+    MANIFEST,
+    VALUES,
+    VERSION,
+    differences,
+    is_manifest,
+    read_manifest,
+    study_digest,
+    write_manifest,
+)
+from linkwright.sweeps.task import MISSING, Batch, Task, gathered
 
-FORMAT, VERSION = "linkwright study", 1
-MANIFEST, VALUES = "manifest.json", "values.npy"
-_LARGEST_TEXT = 64 * 2**20
-_ANEW = "overwrite=True begins the study anew"
-#: What a study is made of, in the words of messages.
-_WORDS = {
-    "model": "the model",
-    "names": "the swept parameters",
-    "outputs": "the outputs",
-    "analysis": "the kind of analysis",
-    "times": "the times",
-    "settings": "the settings",
-    "parameters": "the other parameters",
-    "cases": "the number of cases",
-    "crossed": "how grid and draws are put together",
-    "sampling": "the sampling",
-    "seed": "the seed",
-}
-
-
-def study_digest(task: Task, plan: Plan) -> str:
-    """The same for the same question and the same cases."""
-    return digest_of([task.digest, plan.digest])
-
-
-def header_of(task: Task, plan: Plan) -> dict[str, Any]:
-    """A study's task and plan as plain data, with the format and the version of Linkwright."""
-    recipe = {"recipe": dict(plan.recipe), "names": list(plan.names), "chunk": plan.chunk}
-    head = {"format": FORMAT, "version": VERSION, "linkwright": __version__}
-    return {**head, "task": task.plain(), "plan": recipe}
-
-
-def write_manifest(folder: Path, task: Task, plan: Plan) -> None:
-    """Write what a study is; the manifest last, since a folder with one is a study's."""
-    values = io.BytesIO()
-    np.save(values, plan.values, allow_pickle=False)
-    write_bytes(folder / VALUES, values.getbuffer(), links=False)
-    manifest = header_of(task, plan) | {"study": study_digest(task, plan)}
-    manifest["plan"]["digest"] = plan.digest
-    write_bytes(folder / MANIFEST, json.dumps(manifest, indent=1, allow_nan=False).encode("ascii"), links=False)
-
-
-def is_manifest(file: Path) -> bool:
-    """Whether a file is a study's manifest, or what is left of one; others have files of this name too."""
-    try:
-        with open_regular(file, links=False) as stream:
-            begin = stream.read(64 * 1024)
-    except OSError:
-        return False
-    return not begin or FORMAT.encode() in begin
-
-
-def read_manifest(folder: Path) -> tuple[Task, Plan, str]:
-    """The task, the plan and the digest of a study's folder."""
-    file = folder / MANIFEST
-    try:
-        with open_regular(file, links=False) as stream:
-            content = stream.read(_LARGEST_TEXT + 1)
-        if len(content) > _LARGEST_TEXT:
-            raise FormatError("is too large for a study's manifest; choose another folder", file=str(file))
-        manifest = json.loads(content.decode("ascii"))
-        if manifest["format"] != FORMAT or manifest["version"] != VERSION:
-            raise FormatError(f"is not of the format {FORMAT!r}, version {VERSION}; {_ANEW}", file=str(file))
-        file = folder / VALUES
-        values = _values(file)
-        file = folder / MANIFEST
-        task = Task.of(manifest["task"])
-        plan = plan_of(manifest["plan"], values)
-        if plan.digest != manifest["plan"]["digest"] or plan.names != task.names:
-            raise FormatError(f"does not fit the values beside it; {_ANEW}", file=str(file))
-        study = str(manifest["study"])
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror}; is this a study's folder?", file=str(file)) from error
-    except FormatError as error:
-        if error.file is not None:
-            raise
-        raise FormatError(f"{error}; {_ANEW}", file=str(file)) from error
-    except LinkwrightError as error:  # of a task with values that no study has
-        raise FormatError(f"is no study's ({error}); {_ANEW}", file=str(file)) from error
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise FormatError(f"does not have the entries of a study's manifest; {_ANEW}", file=str(file)) from error
-    except DAMAGE as error:
-        reason = str(error).partition(";")[0]  # without the advice to programmers after it
-        raise FormatError(f"is damaged ({reason}); {_ANEW}", file=str(file)) from error
-    return task, plan, study
-
-
-def plan_of(plain: Any, values: Floats) -> Plan:
-    """A plan from plain data and its values."""
-    recipe, chunk, names = plain["recipe"], plain["chunk"], plain["names"]
-    fits = (
-        is_recipe(recipe)
-        and type(chunk) is int
-        and chunk > 0
-        and isinstance(names, list)
-        and all(isinstance(name, str) for name in names)
-        and values.ndim == 2
-        and values.shape[1] == len(names)
-        and bool(np.isfinite(values).all())
-    )
-    if not fits:
-        raise FormatError("has no plan of a study")
-    values.flags.writeable = False
-    return Plan(tuple(names), values, recipe, chunk)
-
-
-def differences(task: Task, plan: Plan, other: Task, asked: Plan) -> list[str]:
-    """What of a stored study is not as asked, in words."""
-    words = _differing(task.plain(), other.plain())
-    words += _differing(
-        {k: x for k, x in plan.recipe.items() if k != "parameters"},
-        {k: x for k, x in asked.recipe.items() if k != "parameters"},
-    )
-    mine, yours = plan.recipe["parameters"], asked.recipe["parameters"]
-    return words + [f"the values of {name!r}" for name in yours if name in mine and mine[name] != yours[name]]
-
-
-def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    return [word for key, word in _WORDS.items() if key in b and a.get(key) != b[key]]
-
-
-def _values(path: Path) -> Floats:
-    with open_regular(path, links=False) as file:
-        content = file.read(os.fstat(file.fileno()).st_size)
-    values = array_of(content)
-    if values.dtype != np.float64:
-        raise FormatError(f"has values of type {values.dtype}; {_ANEW}", file=str(path))
-    return values
-
-
-CHUNKS, DATASET, LOCK = "chunks", "study.nc", ".lock"
+CHUNKS, DATASET = "chunks", "study.nc"
 _CHUNK_NAME = re.compile(r"(\d{6,9})\.npz")
-_PART_NAME = re.compile(r"\.(manifest\.json|values\.npy|study\.nc|\d{6,9}\.npz)\.[0-9a-f]{8}\.part")
+#: What is half written; with the number of the chunk, of a chunk.
+_PART_NAME = re.compile(r"\.(?:manifest\.json|values\.npy|study\.nc|(\d{6,9})\.npz)\.[0-9a-f]{8}\.part")
+_AGAIN = "resume the study to compute it again"
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a chunk's file says of itself: its outputs with the shapes and digests of their arrays, and its reasons."""
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    digests: tuple[str, ...]
+    reasons: list[str]
 
 
 class Store:
     """A folder that a study is kept in while it runs, and afterwards."""
 
-    def __init__(self, folder: Path, task: Task, plan: Plan) -> None:
-        self.folder, self.task, self.plan = folder, task, plan
+    def __init__(self, folder: Path, task: Task, plan: Plan, part: tuple[int, int] | None = None) -> None:
+        self.folder, self.task, self.plan, self.part = folder, task, plan, part
         self.study = study_digest(task, plan)
         #: Whether the study was begun by another driver, which ended before all was done.
         self.continued = False
-        self._held: BinaryIO | None = None
+        self._locks = FolderLocks(folder, part)
+
+    @property
+    def share(self) -> range:
+        """The chunks that this driver computes: every so manieth, since neighbours take much the same work."""
+        number, parts = self.part or (1, 1)
+        return range(number - 1, self.plan.chunks, parts)
 
     # -- a study begins, or goes on -----------------------------------------------------------------------
     @classmethod
@@ -186,22 +84,25 @@ class Store:
         resume: bool = False,
         overwrite: bool = False,
         chunked: bool = False,
+        part: tuple[int, int] | None = None,
     ) -> Store:
         """The folder of a new study, or of one that goes on; `chunked` if the size of chunks was asked for.
 
-        A study that goes on keeps the values that it was begun with, and the size of its chunks.
+        A study that goes on keeps the values that it was begun with, and the size of its chunks. A part of a study
+        begins it or goes on with it, whichever comes first.
         """
         place = Path(folder)
-        store = cls(place, task, plan)
+        store = cls(place, task, plan, part)
+        resume = resume or part is not None
         try:
             _make(place)
             _refuse_others(place, resume)
-            store._hold()
+            store._locks.hold()
             _refuse_others(place, resume)  # it may have become another's meanwhile
             known = bool(kind(place / MANIFEST))
             store.continued = known and resume
             _make(place / CHUNKS)
-            store._drop_parts()
+            store._drop_half_written()
             if known and resume:
                 store._take_over(chunked)
             elif known and not overwrite:
@@ -210,6 +111,7 @@ class Store:
             else:
                 store._clear()
                 write_manifest(place, task, plan)
+            store._locks.begun()
         except BaseException as error:
             store.release()
             if isinstance(error, OSError):
@@ -217,31 +119,9 @@ class Store:
             raise
         return store
 
-    def _hold(self) -> None:
-        """Keep other drivers out; the system lets go of it when this process ends, however it ends."""
-        try:
-            import fcntl
-        except ImportError:  # no such locks here: two drivers at once would compute chunks twice, and lose nothing
-            return
-        try:
-            self._held = open_lock(self.folder / LOCK)
-        except OSError as error:
-            raise cannot_write(self.folder / LOCK, error) from error
-        try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                self.release()
-                text = f"another process works on the study in {self.folder}; wait for it, or choose another folder"
-                raise LinkwrightError(text) from None
-            text = f"{self.folder} cannot be locked ({error.strerror}); see that no other process works on this study"
-            warn(text, LinkwrightWarning, stacklevel=4)
-
     def release(self) -> None:
         """Let other drivers in."""
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        self._locks.release()
 
     def _clear(self) -> None:
         # The manifest goes last: without it, what is left would be nobody's.
@@ -249,14 +129,15 @@ class Store:
         for name in (DATASET, VALUES, MANIFEST):
             (self.folder / name).unlink(missing_ok=True)
 
-    def _drop_parts(self) -> None:
-        """Remove what a driver that was killed had half written."""
+    def _drop_half_written(self) -> None:
+        """Remove what a driver that was killed had half written; other parts may be writing theirs."""
         for folder, names in (
             (self.folder, os.listdir(self.folder)),
             (self.folder / CHUNKS, _chunk_names(self.folder)),
         ):
             for name in names:
-                if _PART_NAME.fullmatch(name):
+                match = _PART_NAME.fullmatch(name)
+                if match and (match[1] is None or int(match[1]) in self.share or self.part is None):
                     (folder / name).unlink(missing_ok=True)
 
     def _drop_files(self, *names: re.Pattern[str]) -> None:
@@ -297,7 +178,8 @@ class Store:
             "reasons": {str(k): reason for k, reason in enumerate(batch.reasons) if reason},
             "by": by,
             "seconds": seconds,
-            "digest": arrays_digest(*arrays),
+            "shapes": [list(x.shape) for x in arrays],
+            "digests": [arrays_digest(x) for x in arrays],
         }
         _refuse_links(self.folder, CHUNKS)
         content = archive_bytes(header, {f"a{k}": x for k, x in enumerate(arrays)})
@@ -311,32 +193,126 @@ class Store:
         except (OSError, *DAMAGE):
             return None
 
-    def _batch(self, archive: zipfile.ZipFile, index: int) -> Batch | None:
+    def _header(self, archive: zipfile.ZipFile, index: int) -> tuple[dict[str, Any], list[str], int] | None:
+        """The header of a chunk of this study, the reasons of its cases, and the size of the file."""
         size = os.fstat(archive.fp.fileno()).st_size if archive.fp is not None else 0
         header = json.loads(_array(archive, "header", size, np.uint8).tobytes().decode("ascii"))
-        part = self.plan.part(index)
-        n = part.stop - part.start
         if header["format"] != FORMAT or header["study"] != self.study or header["index"] != index:
             return None
-        arrays = [_array(archive, f"a{k}", size, np.float64) for k in range(len(header["names"]))]
-        if header["digest"] != arrays_digest(*arrays) or any(x.ndim < 1 or len(x) != n for x in arrays):
-            return None
         by_number = header["reasons"]
-        reasons = [str(by_number.get(str(k), "")) for k in range(n)]
-        known = self.task.all_outputs or header["names"]
-        return Batch({name: x for name, x in zip(header["names"], arrays, strict=True) if name in known}, reasons)
+        return header, [str(by_number.get(str(k), "")) for k in range(self._cases(index))], size
+
+    def _cases(self, index: int) -> int:
+        part = self.plan.part(index)
+        return int(part.stop - part.start)
+
+    def _batch(self, archive: zipfile.ZipFile, index: int) -> Batch | None:
+        content = self._header(archive, index)
+        if content is None:
+            return None
+        header, reasons, size = content
+        names = header["names"]
+        arrays = [_array(archive, f"a{k}", size, np.float64) for k in range(len(names))]
+        if any(x.ndim < 1 or len(x) != len(reasons) for x in arrays):
+            return None
+        if "digest" in header:  # of all arrays together, as Linkwright 0.1.0 has it
+            good = header["digest"] == arrays_digest(*arrays)
+        else:
+            good = header["digests"] == [arrays_digest(x) for x in arrays]
+        known = self.task.all_outputs or names
+        chosen = {name: x for name, x in zip(names, arrays, strict=True) if name in known}
+        return Batch(chosen, reasons) if good else None
+
+    def _head(self, index: int) -> Head | None:
+        """What a chunk's file says of itself; none as of `read`. Its arrays are not read, and may yet be damaged."""
+        try:
+            with open_regular(self._chunk(index), links=False) as file, zipfile.ZipFile(file) as archive:
+                content = self._header(archive, index)
+                if content is None:
+                    return None
+                header, reasons, size = content
+                if "digest" in header:
+                    return _head_of(self._batch(archive, index))
+                names = tuple(str(name) for name in header["names"])
+                shapes = tuple(tuple(int(x) for x in shape) for shape in header["shapes"])
+                digests = tuple(str(x) for x in header["digests"])
+                entries = [archive.getinfo(f"a{k}.npy").file_size for k in range(len(names))]
+                for shape, entry, _ in zip(shapes, entries, digests, strict=True):
+                    if shape[:1] != (len(reasons),) or min(shape) < 0 or not 8 * math.prod(shape) < entry <= size:
+                        return None
+                return Head(names, shapes, digests, reasons)
+        except (OSError, *DAMAGE):
+            return None
+
+    def _output(self, index: int, head: Head, name: str) -> Floats:
+        """An output of a finished chunk; what is wrong with it is a `FormatError`."""
+        file = self._chunk(index)
+        at = head.names.index(name)
+        try:
+            with open_regular(file, links=False) as stream, zipfile.ZipFile(stream) as archive:
+                size = os.fstat(stream.fileno()).st_size
+                array: Floats = _array(archive, f"a{at}", size, np.float64)
+        except OSError as error:
+            raise FormatError(f"cannot be read: {error.strerror or error}; {_AGAIN}", file=str(file)) from error
+        except DAMAGE as error:
+            reason = str(error).partition(";")[0]
+            raise FormatError(f"is damaged ({reason}); {_AGAIN}", file=str(file)) from error
+        if array.shape != head.shapes[at]:
+            text = f"has numbers of {name!r} of shape {array.shape} where {head.shapes[at]} is needed"
+            raise FormatError(f"{text}; {_AGAIN}", file=str(file))
+        if arrays_digest(array) != head.digests[at]:
+            raise FormatError(f"is damaged: its numbers of {name!r} have another digest; {_AGAIN}", file=str(file))
+        return array
+
+    def finished(self) -> set[int]:
+        """The chunks of this driver's share that are there and good."""
+        return {index for index in self._present() if index in self.share and self.read(index) is not None}
 
     def stored(self) -> dict[int, Batch]:
         """All chunks that are there and good."""
-        chunks: dict[int, Batch] = {}
+        batches = ((index, self.read(index)) for index in self._present())
+        return {index: batch for index, batch in batches if batch is not None}
+
+    def _present(self) -> list[int]:
+        """The chunks that there are files of."""
         with suppress(OSError):
-            for name in sorted(_chunk_names(self.folder)):
-                match = _CHUNK_NAME.fullmatch(name)
-                if match and int(match[1]) < self.plan.chunks:
-                    batch = self.read(int(match[1]))
-                    if batch is not None:
-                        chunks[int(match[1])] = batch
-        return chunks
+            numbers = (_CHUNK_NAME.fullmatch(name) for name in _chunk_names(self.folder))
+            return sorted({int(match[1]) for match in numbers if match and int(match[1]) < self.plan.chunks})
+        return []
+
+    def outputs(self) -> Batch | StoredOutputs:
+        """The outputs of all cases: in memory where they are small, else to be read when they are asked for.
+
+        Cases of chunks that are not there are failures with a reason.
+        """
+        heads = {index: head for index in self._present() if (head := self._head(index)) is not None}
+        shapes = dict.fromkeys(self.task.all_outputs, ())  # type: dict[str, tuple[int, ...]]
+        for head in heads.values():
+            for name, shape in zip(head.names, head.shapes, strict=True):
+                if name in shapes or not self.task.all_outputs:
+                    shapes[name] = max(shapes.get(name, ()), shape[1:], key=len)
+        if is_small(8 * len(self.plan) * sum(map(math.prod, shapes.values()))):
+            return gathered(self.task, self.plan, self.stored())
+        heads = {index: head for index, head in heads.items() if _is_usable(head, shapes)}
+        reasons: list[str] = []
+        for index in range(self.plan.chunks):
+            reasons += heads[index].reasons if index in heads else [MISSING] * self._cases(index)
+
+        def read(name: str, index: int) -> Floats:
+            head = heads.get(index)
+            if head is None or name not in head.names:
+                return np.full((self._cases(index), *shapes[name]), np.nan)
+            array = self._output(index, head, name)
+            return array if array.shape[1:] == shapes[name] else np.full((len(array), *shapes[name]), np.nan)
+
+        return StoredOutputs(shapes, reasons, self.plan.chunk, read)
+
+    def missing_parts(self) -> list[tuple[int, int]]:
+        """Which parts of a study that is computed in parts lack chunks, as `StudyFolder.part` has them."""
+        parts = self._locks.parts
+        present = set(self._present())
+        lacking = {index % parts + 1 for index in range(self.plan.chunks) if index not in present} if parts else set()
+        return [(number, parts) for number in sorted(lacking)]
 
     def drop_chunks(self) -> None:
         """Remove the chunks, once the dataset has all of them."""
@@ -351,6 +327,20 @@ def _array(archive: zipfile.ZipFile, name: str, size: int, dtype: Any) -> NDArra
     if array is None or array.dtype != np.dtype(dtype):
         raise ValueError(f"{name} is packed, or not of type {np.dtype(dtype)}")
     return array
+
+
+def _head_of(batch: Batch | None) -> Head | None:
+    """Of a chunk that was read already."""
+    if batch is None:
+        return None
+    arrays = batch.arrays.values()
+    return Head(tuple(batch.arrays), tuple(x.shape for x in arrays), tuple(map(arrays_digest, arrays)), batch.reasons)
+
+
+def _is_usable(head: Head, shapes: dict[str, tuple[int, ...]]) -> bool:
+    """Whether the outputs of a chunk with good cases are of the shapes that others have."""
+    fits = all(shape[1:] == shapes.get(name, shape[1:]) for name, shape in zip(head.names, head.shapes, strict=True))
+    return fits or all(head.reasons)
 
 
 def _chunk_names(folder: Path) -> list[str]:
@@ -369,7 +359,7 @@ def _refuse_links(folder: Path, *names: str) -> None:
 
 def _refuse_others(folder: Path, resume: bool) -> None:
     """An error for a folder that holds files and no study: nothing is put there, and nothing removed."""
-    _refuse_links(folder, LOCK, MANIFEST, VALUES, DATASET, CHUNKS)
+    _refuse_links(folder, LOCK, BEGIN, MANIFEST, VALUES, DATASET, CHUNKS)
     chunks = _chunk_names(folder)
     _refuse_links(folder / CHUNKS, *(name for name in chunks if _CHUNK_NAME.fullmatch(name)))
     if kind(folder / MANIFEST):
@@ -378,12 +368,17 @@ def _refuse_others(folder: Path, resume: bool) -> None:
         what = f"a {MANIFEST} that is no study's"
     else:
         # A driver that was killed as it began leaves these.
-        begun = {CHUNKS, LOCK, VALUES} if kind(folder / LOCK) else {LOCK}
-        others = [name for name in os.listdir(folder) if name not in begun and not _PART_NAME.fullmatch(name)]
+        begun = {CHUNKS, LOCK, BEGIN, VALUES} if kind(folder / LOCK) else {LOCK}
+        others = [name for name in os.listdir(folder) if name not in begun and not _is_passing(name)]
         if not others and not (CHUNKS in begun and chunks):
             return
         what = "other files and no study"
     raise ModelError(f"{folder} holds {what}; choose an empty folder or a new one")
+
+
+def _is_passing(name: str) -> bool:
+    """Whether a name is of what is half written, or of the lock of a part."""
+    return bool(_PART_NAME.fullmatch(name)) or is_part_lock(name)
 
 
 def _make(folder: Path) -> None:

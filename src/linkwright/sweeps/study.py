@@ -1,155 +1,40 @@
-"""`Study`: the cases of a parameter study with their outputs, what can be asked of it, and where it is saved;
-studies as datasets and NetCDF files.
-
-A file has the variables of `Study.data` as plain numbers, and `header`, the bytes of a JSON text with the model, the
-plan and the reasons of failed cases. Files are untrusted, and read as those of solutions are.
-"""
+"""`Study`: the cases of a parameter study with their outputs, in memory or in files, and what can be asked of it."""
 
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arguments import path_text
 from linkwright.base.arrays import Floats
-from linkwright.base.files import atomic_text, check_target, kind, open_regular, write_bytes
+from linkwright.base.files import atomic_text, kind
 from linkwright.base.html import heading, line, shown, table
 from linkwright.base.locks import cached_property
-from linkwright.errors import FormatError, LinkwrightError, ModelError, NameNotFound, on_one_line
-from linkwright.results.labelled_arrays import LabelledArrays, Variable, texts
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound, on_one_line
 from linkwright.results.solution import Solution
-from linkwright.results.solution_files import SIZE, Stored, fault
 from linkwright.sweeps.plan import Plan, plan_text
-from linkwright.sweeps.store import DATASET, FORMAT, MANIFEST, VERSION, Store, header_of, plan_of, read_manifest
-from linkwright.sweeps.task import MISSING, Batch, Task, joined
+from linkwright.sweeps.store import DATASET, Store
+from linkwright.sweeps.stored_outputs import StoredColumn, StoredOutputs, blocks_of
+from linkwright.sweeps.study_files import case_arrays, load, save
+from linkwright.sweeps.study_manifest import MANIFEST, read_manifest
+from linkwright.sweeps.task import MISSING, Batch, Task
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-_AGAIN = "write it again with Study.save"
 #: The columns of `Study.summary`.
 SUMMARY = ("", "min", "mean", "max", "cases of min, max")
-
-
-def gathered(task: Task, plan: Plan, batches: Mapping[int, Batch]) -> Batch:
-    """All cases in their order; those of chunks that are not there are failures with a reason."""
-    parts = []
-    for index in range(plan.chunks):
-        part = plan.part(index)
-        parts.append(batches.get(index) or Batch({}, [MISSING] * (part.stop - part.start)))
-    batch = joined(parts)
-    arrays = {name: np.full(len(plan), np.nan) for name in task.all_outputs}
-    return Batch({**arrays, **batch.arrays}, batch.reasons)
-
-
-def case_arrays(task: Task, plan: Plan, batch: Batch) -> LabelledArrays:
-    """Dimension case, with the parameters as its labels; series have the dimension time besides."""
-    expressions, cases = dict(task.outputs), ("case",)
-    variables: dict[str, Variable] = {}
-    for name, x in batch.arrays.items():
-        variables[name] = (_dimensions(name, x, len(task.times)), x, {"long_name": expressions.get(name, name)})
-    variables["ok"] = (cases, np.array([not reason for reason in batch.reasons], bool), {})
-    variables["reason"] = (cases, texts(batch.reasons), {})
-    labels: dict[str, Variable] = {
-        "case": (cases, np.arange(len(plan)), {}),
-        "time": (("time",), np.array(task.times), {"units": "s"}),
-    }
-    labels |= {name: (cases, plan.values[:, k], {}) for k, name in enumerate(plan.names)}
-    return LabelledArrays(variables, labels, {"model": _model_name(task)})
-
-
-def _dimensions(name: str, x: Floats, points: int) -> tuple[str, ...]:
-    if x.ndim == 2 and x.shape[1] == points:
-        return ("case", "time")
-    return ("case", *(f"{name}_{k}" for k in range(1, x.ndim)))
-
-
-def _model_name(task: Task) -> str:
-    words = task.model.split("MODEL", 1)[-1].split(None, 1)
-    return words[0].strip(';"') if words else ""
-
-
-def save(task: Task, plan: Plan, batch: Batch, path: str | os.PathLike[str]) -> None:
-    """Write a study, whole or not at all."""
-    known = sorted({reason for reason in batch.reasons if reason})
-    number = {reason: k + 1 for k, reason in enumerate(known)} | {"": 0}
-    header = header_of(task, plan) | {"outputs": list(batch.arrays), "reasons": known}
-    header["task"]["folder"] = ""
-    content = np.frombuffer(json.dumps(header, allow_nan=False).encode("ascii"), np.uint8)
-    whole = case_arrays(task, plan, batch)
-    variables = {_name_in_file(name): whole.variables[name] for name in batch.arrays}
-    ok = np.array([not reason for reason in batch.reasons], np.int8)
-    why = np.array([number[reason] for reason in batch.reasons], np.int32)
-    variables["ok"] = (("case",), ok, {})
-    variables["why"] = (("case",), why, {"long_name": "number of the reason of failure, from 1"})
-    variables["header"] = (("byte",), content, {"long_name": "model, plan and reasons: bytes of a JSON text"})
-    source = {"source": f"Linkwright {header['linkwright']}"}
-    labelled = LabelledArrays(variables, whole.labels, {**whole.attributes, **source})
-    check_target(path)
-    write_bytes(path, labelled.netcdf(), links=False)
-
-
-def _name_in_file(name: str) -> str:
-    """An output's variable: a slash, which would be a group of the file, is written as the sign of division."""
-    return name.replace("/", "\N{DIVISION SLASH}")
-
-
-def load(path: str | os.PathLike[str], *, links: bool = True) -> tuple[Task, Plan, Batch]:
-    """What `save` wrote; without `links`, the file itself may not be a link to another."""
-    import h5py  # weight: h5py
-
-    file = path_text("a study", path)
-    try:
-        stream = open_regular(file, links=links)
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror}; give a file that Study.save wrote", file=file) from error
-    with stream:
-        wrong = fault(stream.read(SIZE))
-        if wrong:
-            raise FormatError(f"{wrong}; give a file that Study.save wrote", file=file)
-        try:
-            with h5py.File(stream, "r") as archive:
-                return _read(Stored(archive, file, os.fstat(stream.fileno()).st_size, _AGAIN))
-        except LinkwrightError as error:
-            if isinstance(error, FormatError) and error.file is not None:
-                raise
-            raise FormatError(f"{error}; {_AGAIN}", file=file) from error
-        except OSError as error:
-            text = f"cannot be read: it is no NetCDF 4 file ({error}); give a file that Study.save wrote"
-            raise FormatError(text, file=file) from error
-        except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, MemoryError) as error:
-            raise FormatError(f"is damaged ({error}); {_AGAIN}", file=file) from error
-
-
-def _read(stored: Stored) -> tuple[Task, Plan, Batch]:
-    header = stored.header(FORMAT, VERSION, "a study")
-    task = Task.of(header["task"])
-    task = Task.of({**task.plain(), "folder": str(Path(stored.file).resolve().parent)})
-    names = header["plan"]["names"]
-    columns = [stored.numbers(name, (None,)) for name in names]
-    n = len(columns[0]) if columns else 0
-    if any(len(x) != n for x in columns):
-        raise stored.wrong("has parameters of different lengths")
-    plan = plan_of(header["plan"], np.stack(columns, axis=1))
-    known = ["", *header["reasons"]]
-    why = stored.numbers("why", (n,), np.int32)
-    if not all(isinstance(reason, str) for reason in known) or np.any(why < 0) or np.any(why >= len(known)):
-        raise stored.wrong("has reasons that are not what they should be")
-    arrays = {str(name): stored.any_numbers(_name_in_file(str(name))) for name in header["outputs"]}
-    for name, x in arrays.items():
-        if x.ndim < 1 or len(x) != n:
-            raise stored.wrong(f"has a variable {name!r} of shape {x.shape} for {n} cases")
-    return task, plan, Batch(arrays, [known[k] for k in why])
+_PARTS = 20  # that are named
+_ROWS = 10_000  # of a table that are written at a time
 
 
 class Study:
@@ -158,8 +43,13 @@ class Study:
     `data` is one xarray dataset of all; `ok` has which cases are good, and `failed` why the others are not. `best`
     has the cases with the smallest or largest of an output, `case(k)` the whole motion of one, computed anew.
 
+    Outputs of more than 64 MiB stay in the study's folder or file: `data` reads what is sliced of it, `blocks` goes
+    through an output, and `study[name]` has all of it, if memory has. Files are looked at when the study is opened,
+    and their numbers are checked when they are read.
+
     `lw.sweep` makes one, of a `task` (model, analysis and outputs), a `plan` (the cases) and a `batch` (their outputs);
-    `loaded` cases were there when it was resumed (0), and the others took so many `seconds` (0).
+    `loaded` cases were there when it was resumed (0), and the others took so many `seconds` (0). `missing_parts` of a
+    study that is computed in parts are not finished, each as `lw.StudyFolder(part=...)` takes it.
 
     >>> import tempfile
     >>> mech = lw.from_dh([{"a": "length", "mass": 1.0}], gravity=(0, -9.81, 0))  # falls from the horizontal
@@ -177,8 +67,18 @@ class Study:
     2
     """
 
-    def __init__(self, task: Task, plan: Plan, batch: Batch, *, loaded: int = 0, seconds: float = 0.0) -> None:
-        self.task, self.plan, self._batch = task, plan, batch
+    def __init__(
+        self,
+        task: Task,
+        plan: Plan,
+        batch: Batch | StoredOutputs,
+        *,
+        loaded: int = 0,
+        seconds: float = 0.0,
+        missing_parts: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self.task, self.plan, self._outputs = task, plan, batch
+        self.missing_parts = list(missing_parts)
         #: Cases that were there already when the study was resumed, and the time that the others took (s).
         self.loaded, self.seconds = loaded, seconds
 
@@ -195,34 +95,65 @@ class Study:
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of what was kept of every case."""
-        return tuple(self._batch.arrays)
+        return tuple(self._outputs.arrays)
+
+    @property
+    def scalar_outputs(self) -> tuple[str, ...]:
+        """The names of outputs of one number per case."""
+        return tuple(name for name, x in self._outputs.arrays.items() if x.ndim == 1)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether all outputs are in memory; else they are read from files when they are asked for."""
+        return isinstance(self._outputs, Batch)
 
     @property
     def reasons(self) -> list[str]:
         """Why a case failed; empty where it did not."""
-        return list(self._batch.reasons)
+        return list(self._outputs.reasons)
 
     @cached_property
     def ok(self) -> NDArray[np.bool_]:
         """(n,): which cases are good."""
-        return np.array([not reason for reason in self._batch.reasons], bool)
+        return np.array([not reason for reason in self._outputs.reasons], bool)
 
     def __len__(self) -> int:
         return len(self.plan)
 
-    def __getitem__(self, name: str) -> Floats:
-        """An output or a parameter, a row per case."""
-        if name in self._batch.arrays:
-            return self._batch.arrays[name]
+    def _column(self, name: str) -> NDArray[Any] | StoredColumn:
+        column = self._outputs.arrays.get(name)
+        if column is not None:
+            return column
         if name in self.names:
             return self.values[:, self.names.index(name)]
         raise NameNotFound("output or parameter", str(name), [*self.outputs, *self.names])
 
+    def __getitem__(self, name: str) -> Floats:
+        """An output or a parameter, a row per case: all of it in memory."""
+        column = self._column(name)
+        return column.whole() if isinstance(column, StoredColumn) else column
+
+    def blocks(self, name: str) -> Iterator[tuple[slice, Floats]]:
+        """The output or parameter `name` block by block: a slice of cases, and the rows of these.
+
+        A study in memory has one block; of others, one at a time is in memory.
+
+        >>> mech, options = lw.from_dh([{"a": "length", "mass": 1.0}]), {"analysis": "dynamic", "times": [0.0, 0.1]}
+        >>> study = lw.sweep(mech, {"length": [0.5, 1.0]}, "joint1.angle", **options)
+        >>> [(cases, rows.shape) for cases, rows in study.blocks("joint1.angle")]
+        [(slice(0, 2, None), (2, 2))]
+        """
+        return blocks_of(self._column(name))
+
     @cached_property
     def data(self) -> xarray.Dataset:
         """All of it: dimension case, with the parameters as coordinates; series have the dimension time besides."""
+        labelled = case_arrays(self.task, self.plan, self._outputs)
+        if self.in_memory:
+            return labelled.dataset()
+        from linkwright.sweeps.lazy_datasets import lazy_dataset  # weight: xarray
 
-        return case_arrays(self.task, self.plan, self._batch).dataset()
+        return lazy_dataset(labelled)
 
     def grid(self) -> xarray.Dataset:
         """The good cases as an xarray dataset with a dimension for every parameter that varies.
@@ -236,8 +167,12 @@ class Study:
         data = self.data.drop_vars([*(n for n in self.names if n not in varied), "reason"])
         if len(varied) == 1:
             return data.swap_dims(case=varied[0]).drop_vars("case")
-        table: xarray.Dataset = data.drop_vars("case").set_index(case=varied).unstack("case")
-        return table
+        if isinstance(self._outputs, Batch):
+            table: xarray.Dataset = data.drop_vars("case").set_index(case=varied).unstack("case")
+            return table
+        from linkwright.sweeps.lazy_datasets import lazy_grid  # weight: xarray
+
+        return lazy_grid(data, self._outputs.arrays, varied)
 
     @cached_property
     def failed(self) -> xarray.Dataset:
@@ -245,18 +180,22 @@ class Study:
         return self.data[["reason"]].isel(case=np.flatnonzero(~self.ok))
 
     @property
+    def missing_cases(self) -> int:
+        """How many cases are not computed yet: their chunks are not in the study's folder."""
+        return self._outputs.reasons.count(MISSING)
+
+    @property
     def reason_counts(self) -> list[tuple[str, int]]:
         """How reasons of failure begin, without their numbers, and how many cases have each, the commonest first."""
-        begun = (re.split(r"[:;] ", reason)[0] for reason in self._batch.reasons if reason)
+        begun = (re.split(r"[:;] ", reason)[0] for reason in self._outputs.reasons if reason)
         return Counter(re.sub(r"-?\d+\.?\d*(e[+-]?\d+)?", "…", reason) for reason in begun).most_common()
 
     # -- the good ones --------------------------------------------------------------------------------------
     def scalar(self, name: str) -> Floats:
         """(n,): an output of one number per case, or a parameter, by its `name`; a series raises ModelError."""
-        x = self[name]
-        if x.ndim != 1:
+        if self._column(name).ndim != 1:
             raise ModelError(f"{name!r} is a series, not one number per case; keep max({name}) or final({name}), say")
-        return x
+        return self[name]
 
     def best(self, name: str, n: int = 5, *, largest: bool = False) -> xarray.Dataset:
         """The good cases with the smallest values of an output, the smallest first.
@@ -267,7 +206,7 @@ class Study:
         x = np.where(self.ok, self.scalar(name), np.nan)
         order = np.argsort(-x if largest else x, kind="stable")  # NaN comes last
         cases = order[: int(np.isfinite(x).sum())][:n]
-        return self.data.isel(case=cases).drop_vars(["ok", "reason"])
+        return self.data.isel(case=cases).drop_vars(["ok", "reason"]).load()
 
     def case(self, number: int) -> Solution:
         """The whole motion of one case, computed anew by `lw.analyse`.
@@ -310,17 +249,18 @@ class Study:
             self.to_csv(path)
             return
 
-        save(self.task, self.plan, self._batch, path)
+        save(self.task, self.plan, self._outputs, path)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV table to `path`, one row per case: parameters, outputs of one number, the reason of a failure."""
-        scalars = [name for name in self.outputs if self[name].ndim == 1]
+        columns = [self[name] for name in (*self.names, *self.scalar_outputs)]
         with atomic_text(path) as file:
             writer = csv.writer(file)
-            writer.writerow(["case", *self.names, *scalars, "reason"])
-            columns = [self[name].tolist() for name in (*self.names, *scalars)]
-            for k, row in enumerate(zip(*columns, strict=True)):
-                writer.writerow([k, *map(repr, row), self._batch.reasons[k]])
+            writer.writerow(["case", *self.names, *self.scalar_outputs, "reason"])
+            for start in range(0, len(self), _ROWS):
+                rows = zip(*(x[start : start + _ROWS].tolist() for x in columns), strict=True)
+                for k, row in enumerate(rows, start):
+                    writer.writerow([k, *map(repr, row), self._outputs.reasons[k]])
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Study:
@@ -336,21 +276,23 @@ class Study:
         if not kind(place / MANIFEST):
             raise LinkwrightError(f"{place}: there is no study in this folder; give one that lw.sweep kept one in")
         task, plan, _ = read_manifest(place)
-        chunks = Store(place, task, plan).stored()
+        store = Store(place, task, plan)
+        outputs, missing = store.outputs(), store.missing_parts()
         if kind(place / DATASET):  # the study was finished meanwhile, and its chunks removed
             return cls(*load(place / DATASET, links=False))
-        return cls(task, plan, gathered(task, plan, chunks))
+        return cls(task, plan, outputs, missing_parts=missing)
 
     # -- what a person sees ---------------------------------------------------------------------------------
     def summary(self) -> list[tuple[str, str, str, str, str]]:
         """Of every parameter and output of one number: name, min, mean, max, and the cases of min and max."""
         rows = []
         for name in (*self.names, *self.outputs):
-            x = self[name]
-            if x.ndim != 1:
-                span = f"{x.shape[1]} points per case" if x.ndim == 2 else "×".join(map(str, x.shape[1:]))
+            shape = self._column(name).shape
+            if len(shape) != 1:
+                span = f"{shape[1]} points per case" if len(shape) == 2 else "×".join(map(str, shape[1:]))
                 rows.append((name, "", "series", "", span))
                 continue
+            x = self[name]
             good = np.flatnonzero(self.ok & np.isfinite(x))
             if not len(good):
                 rows.append((name, "", "no value", "", ""))
@@ -366,9 +308,11 @@ class Study:
 
     def described(self) -> str:
         """The study in words: how many cases of what, and how many of them failed or are still to be computed."""
-        missing = self._batch.reasons.count(MISSING)
+        missing = self.missing_cases
         failed = int((~self.ok).sum()) - missing
-        ends = (f"; {failed:,} failed" if failed else "", f"; {missing:,} not computed yet" if missing else "")
+        ends = [f"; {failed:,} failed" if failed else "", f"; {missing:,} not computed yet" if missing else ""]
+        if missing and self.missing_parts:
+            ends.append(f" ({parts_text(self.missing_parts)})")
         return on_one_line(plan_text(self.plan)) + "".join(ends)
 
     def _repr_html_(self) -> str:
@@ -376,3 +320,9 @@ class Study:
         rows = self.summary()
         reasons = [line(f"{count:,} × {reason}", bad=True) for reason, count in self.reason_counts[:5]]
         return shown(heading(title, ends), table(SUMMARY, rows, len(rows)), *reasons)
+
+
+def parts_text(parts: Sequence[tuple[int, int]]) -> str:
+    """Parts of a study in words: parts 3, 7 of 16."""
+    numbers = ", ".join(str(number) for number, _ in parts[:_PARTS]) + ", …" * (len(parts) > _PARTS)
+    return f"part{'s' * (len(parts) > 1)} {numbers} of {parts[0][1]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwright.base.arguments import check_names
-from linkwright.base.arrays import Floats
+from linkwright.base.arrays import Floats, Longs
 from linkwright.errors import LinkwrightError
 from linkwright.results.solution_plots import check_figure, style
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from linkwright.sweeps.study import Study
 
 KINDS = ("lines", "scatter", "histogram", "series")
-_ROWS, _LINES, _DOTS, _CURVES = 6, 8, 20_000, 200
+_ROWS, _LINES, _DOTS, _CURVES, _MIDDLE = 6, 8, 20_000, 200, 2_000
 _INK, _FAINT, _BLUE = "#222222", "#777777", "#0072B2"
 
 
@@ -46,8 +47,9 @@ def plot(
     draw = {"lines": _lines, "scatter": _scatter, "histogram": _histograms, "series": _series}[chosen]
     figure = ShownFigure(facecolor="white", layout="constrained")
     if names is None:  # a series that never changes is drawn only where it is asked for by name
-        largest = max((_largest(study[name][study.ok]) for name in series), default=0.0)
-        series = [name for name in series if _moves(study[name][study.ok], largest)] or series
+        ranges = {name: _range(study, name) for name in series}
+        largest = max((max(-low, high, 0.0) for low, high in ranges.values()), default=0.0)
+        series = [name for name in series if _moves(*ranges[name], largest)] or series
     draw(study, figure, (series if chosen == "series" else scalars))
     title = "\n".join(line for part in study.described().split("\n") for line in wrap(part, 100))
     figure.suptitle(title.replace("$", r"\$"), fontsize=9.5, color=_INK)
@@ -59,22 +61,27 @@ def _chosen(study: Study, names: str | list[str] | None) -> tuple[list[str], lis
     asked = list(study.outputs) if names is None else [names] if isinstance(names, str) else list(names)
     by_kind: tuple[list[str], list[str]] = ([], [])
     for name in asked:
-        by_kind[min(study[name].ndim - 1, 1)].append(name)
+        by_kind[int(name in study.outputs and name not in study.scalar_outputs)].append(name)
+        study.blocks(name)  # an error for a name that there is not
     return by_kind
 
 
-def _largest(values: Floats) -> float:
-    """The largest absolute value of a series."""
-    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+def _range(study: Study, name: str) -> tuple[float, float]:
+    """The least and the largest value of a series in good cases; infinities in reverse order where there is none."""
+    low, high = math.inf, -math.inf
+    for cases, rows in study.blocks(name):
+        x = rows[study.ok[cases]]
+        x = x[np.isfinite(x)]
+        low, high = min(low, float(x.min(initial=math.inf))), max(high, float(x.max(initial=-math.inf)))
+    return low, high
 
 
-def _moves(values: Floats, largest: float) -> bool:
-    """Whether a series is more than one number and rounding; `largest` is that of all series.
+def _moves(low: float, high: float, largest: float) -> bool:
+    """Whether a series is more than one number and rounding; `largest` is the largest absolute value of all series.
 
     A coordinate that is zero differs from it by rounding of the others, not of itself.
     """
-    x = values[np.isfinite(values)]
-    return len(x) > 0 and bool(np.ptp(x) > max(1e-9 * _largest(x), 1e-14 * largest))
+    return high - low > max(1e-9 * max(abs(low), abs(high)), 1e-14 * largest)
 
 
 def _fitting(study: Study, scalars: list[str]) -> str:
@@ -140,7 +147,7 @@ def _scatter(study: Study, figure: Figure, names: list[str]) -> None:
     n = len(columns)
     grid = _axes(figure, n, n, (1.7 if n > 3 else 2.4, 1.7 if n > 3 else 2.2))
     good = np.flatnonzero(study.ok)
-    some = good if len(good) <= _DOTS else good[:: -(-len(good) // _DOTS)]
+    some = _spaced(good, _DOTS)
     bad = np.flatnonzero(~study.ok)[:_DOTS]
     for r, row in enumerate(columns):
         for c, column in enumerate(columns):
@@ -169,22 +176,30 @@ def _histograms(study: Study, figure: Figure, names: list[str]) -> None:
 
 
 def _series(study: Study, figure: Figure, names: list[str]) -> None:
-    """The curves of many cases, and the median of all."""
+    """The curves of many cases, and the median of all; of a study in files, of evenly spaced ones."""
     shown = names[:_ROWS]
     grid = _axes(figure, len(shown), 1, (6.5, 2.3), sharex=True)
     good = np.flatnonzero(study.ok)
-    some = good if len(good) <= _CURVES else good[:: -(-len(good) // _CURVES)]
+    some = _spaced(good, _CURVES)
+    middle = good if study.in_memory else _spaced(good, _MIDDLE)
     for ax, name in zip(grid[:, 0], shown, strict=True):
-        y = study[name].reshape(len(study), -1)
+        y = study.data[name].isel(case=some).values.reshape(len(some), -1)
         timed = y.shape[1] == len(study.task.times)
         time = np.array(study.task.times) if timed else np.arange(y.shape[1])
-        ax.plot(time, y[some].T, color=_BLUE, linewidth=0.6, alpha=max(0.08, min(0.8, 12.0 / max(len(some), 1))))
+        ax.plot(time, y.T, color=_BLUE, linewidth=0.6, alpha=max(0.08, min(0.8, 12.0 / max(len(some), 1))))
         if len(good) > 2:
-            ax.plot(time, np.median(y[good], axis=0), color="#D55E00", linewidth=1.6, label="median")
+            of_these = study.data[name].isel(case=middle).values.reshape(len(middle), -1)
+            label = "median" if len(middle) == len(good) else f"median of {len(middle):,} cases"
+            ax.plot(time, np.median(of_these, axis=0), color="#D55E00", linewidth=1.6, label=label)
             ax.legend(fontsize=8, frameon=False, loc="best")
         ax.grid(color="#E4E4E4", linewidth=0.7)
         _label(ax, y=name)
     _label(grid[-1, 0], x="time (s)")
+
+
+def _spaced(cases: Longs, most: int) -> Longs:
+    """At most so many of some cases, evenly spaced."""
+    return cases if len(cases) <= most else cases[:: -(-len(cases) // most)]
 
 
 def _hist(ax: Axes, values: Floats, bins: int) -> None:

@@ -27,6 +27,7 @@ from linkwright.model.requested_analysis import FREEDOMS, SIMULATION_METHODS
 from linkwright.outputs.output_language import AnalysisSettings, kind_of, named, times_asked
 from linkwright.results.solution import Solution
 from linkwright.simulation.run_settings import Stepping
+from linkwright.sweeps.plan import Plan
 
 if TYPE_CHECKING:
     from linkwright.formats.mks.mks_reader import ModelText
@@ -64,21 +65,45 @@ def reason_of(call: Callable[..., Any], *arguments: Any) -> str:
     return ""
 
 
+def gathered(task: Task, plan: Plan, batches: dict[int, Batch]) -> Batch:
+    """All cases in their order, with the chunks taken out of `batches`: no number is twice in memory.
+
+    Those of chunks that are not there are failures with a reason.
+    """
+    shapes = {**dict.fromkeys(task.all_outputs, ()), **_shapes(batches.values())}
+    arrays = {name: np.empty((len(plan), *shape)) for name, shape in shapes.items()}
+    reasons: list[str] = []
+    for index in range(plan.chunks):
+        part = plan.part(index)
+        batch = batches.pop(index, None) or Batch({}, [MISSING] * (part.stop - part.start))
+        reasons += batch.reasons
+        for name, array in arrays.items():
+            x = batch.arrays.get(name)
+            array[part] = x if x is not None and x.shape[1:] == array.shape[1:] else np.nan
+    return Batch(arrays, reasons)
+
+
 def joined(parts: list[Batch]) -> Batch:
     """Batches one after the other; an output that a part lacks is NaN there."""
     if len(parts) == 1:
         return parts[0]
+    shapes = _shapes(parts)
+    arrays: dict[str, NDArray[np.float64]] = {}
+    for name, shape in shapes.items():
+        rows: list[Any] = [_rows(part.arrays.get(name), len(part), shape) for part in parts]
+        arrays[name] = np.concatenate(rows)
+    return Batch(arrays, [reason for part in parts for reason in part.reasons])
+
+
+def _shapes(parts: Iterable[Batch]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the outputs of a case."""
     shapes: dict[str, tuple[int, ...]] = {}
     for part in parts:
         for name, x in part.arrays.items():
             known = shapes.setdefault(name, x.shape[1:])
             # A part in which no case came far enough does not know how many numbers there would have been.
             shapes[name] = x.shape[1:] if len(x.shape[1:]) > len(known) else known
-    arrays: dict[str, NDArray[np.float64]] = {}
-    for name, shape in shapes.items():
-        rows: list[Any] = [_rows(part.arrays.get(name), len(part), shape) for part in parts]
-        arrays[name] = np.concatenate(rows)
-    return Batch(arrays, [reason for part in parts for reason in part.reasons])
+    return shapes
 
 
 def _rows(x: NDArray[np.float64] | None, n: int, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -18,7 +18,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Any
+from io import BufferedReader
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def send(stream: IO[bytes], header: Mapping[str, Any], arrays: Sequence[Floats] 
     text = json.dumps({"header": dict(header), "shapes": [list(x.shape) for x in plain]}).encode("ascii")
     stream.write(_LENGTH.pack(len(text)) + text)
     for x in plain:
-        stream.write(x.tobytes())
+        stream.write(x.reshape(-1).view(np.uint8).data)
     stream.flush()
 
 
@@ -46,8 +47,10 @@ def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[Floats]]:
     message = json.loads(_exactly(stream, length))
     arrays = []
     for shape in message["shapes"]:
-        content = _exactly(stream, 8 * int(np.prod(shape, dtype=np.int64)))
-        arrays.append(np.frombuffer(content, np.float64).reshape(shape).copy())
+        array = np.empty(shape)
+        if cast(BufferedReader, stream).readinto(array.reshape(-1).view(np.uint8).data) < array.nbytes:
+            raise EOFError("the other process has ended")
+        arrays.append(array)
     return message["header"], arrays
 
 
@@ -62,6 +65,9 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from linkwright.sweeps.worker_process import serve; serve()"
 )
+#: Arrays of a batch stay in the process for the next batch. By the C library's defaults, and still more by those of
+#: Dask's nanny, each would be mapped, zeroed and unmapped anew.
+_ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**28)}
 _STILL = 20.0  # times its limit of CPU time that a case may stand still by the clock on the wall, …
 _LEAST_STILL = 60.0  # … and no less than these seconds: a machine may be busy with other things
 _STARTS = 3  # of a process that is killed before it is ready
@@ -175,7 +181,11 @@ class WorkerProcess:
             paths = json.dumps([path for path in sys.path if isinstance(path, str)])
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", _START, paths], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **group
+                    [sys.executable, "-c", _START, paths],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    env={**os.environ, **_ALLOCATOR},
+                    **group,
                 )
             except OSError as error:
                 raise LinkwrightError(f"a worker process cannot be started: {error}") from error
