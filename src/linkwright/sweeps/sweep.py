@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, process_time
 from types import TracebackType
 from typing import Any
 from warnings import warn
@@ -395,9 +395,10 @@ def _first_ones(runner: Runner, engine: Any, *, alone: bool) -> list[int]:
     there, runner.compute = runner.compute, lambda _, values: work.answer(engine, values)
     alone = alone or cores() == 1
     for count, index in enumerate(left := runner.left):
-        started = perf_counter()
+        started, used = perf_counter(), process_time()
         runner.work(Here(), [index])
-        remaining = (perf_counter() - started) * (len(left) - count - 1)
+        # The less of both: a busy machine lengthens the one, several threads the other.
+        remaining = min(perf_counter() - started, process_time() - used) * (len(left) - count - 1)
         if not alone and count and remaining > _SOON:
             runner.compute = there
             return left[count + 1 :]

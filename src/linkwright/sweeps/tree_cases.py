@@ -179,11 +179,12 @@ def _filled(x: Floats) -> Floats:
 
 
 class MeasuredMotions(Motions):
-    """Motions of which the quantities of outputs are known (T, n, measures), and nothing else."""
+    """Motions of which the quantities of outputs are known (T, n, measures), once they are in the table, and nothing
+    else."""
 
     def __init__(self, cases: Cases, time: Floats, measures: Sequence[Measure]) -> None:
         super().__init__(cases, time, {}, [""] * len(cases))
-        self.table = np.full((len(time), len(cases), len(measures)), np.nan)
+        self.table = np.empty((len(time), len(cases), len(measures)))
         self.columns = {measure: k for k, measure in enumerate(measures)}
 
     def measured(self, measure: Measure) -> Floats:
@@ -210,6 +211,7 @@ def tree_motions(program: TreeProgram, kinematics: CaseKinematics) -> tuple[Meas
         exact = assembly.closed & ~np.asarray(states.free, bool) & (states.miss <= EXACT * batch.size[some])
         rows, q_rows = np.append(rows, some[exact]), [*q_rows, states.q[exact]]
     if not len(rows):
+        table[:] = np.nan
         return motions, came
     q = _coordinates(program.base, cases[rows], times[:1], np.concatenate(q_rows))
     march = TreeMarch(program, rows, q, cases.values[rows], float(times[0]))
@@ -230,6 +232,6 @@ def _coordinates(base: Mechanism, cases: Cases, time: Floats, states: Floats) ->
     q = np.zeros((len(cases), base.nq))
     for i, j in enumerate(tree.topology.joint.tolist()):
         if not x.follows[i]:
-            coordinates = motions.joint(j)[0][:, 0]
+            coordinates = motions.joint_at_start(j)
             q[:, int(x.q_at[i]) : int(x.q_at[i]) + len(coordinates)] = coordinates.T
     return q
