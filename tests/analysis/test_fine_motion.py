@@ -186,3 +186,12 @@ def test_a_warm_motion_assembles_nothing_anew(monkeypatch):
     monkeypatch.setattr(fine_motion, "MotionStart", refuse)
     second = lw.analyse(mech, times=np.linspace(0.0, 3.0, POINTS))
     np.testing.assert_array_equal(first.q[0], second.q[0])
+
+
+def test_arrays_of_a_motion_cannot_be_made_writable():
+    mech = lw.load(MODELS / "four_bar.mks")
+    ours = lw.analyse(mech, times=np.linspace(0.0, 6.0, POINTS))
+    assert ours.states is not None
+    for x in (ours.arrays["position"], ours.arrays["acceleration"], ours.q, ours.a):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            x.setflags(write=True)

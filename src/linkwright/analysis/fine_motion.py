@@ -7,13 +7,15 @@ not plainly good there is no such motion, and `constraints/kinematics.py` takes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from linkwright.base.arguments import empty
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
 from linkwright.constraints.kinematics import Motion
@@ -21,6 +23,7 @@ from linkwright.constraints.newton import EXACT
 from linkwright.dynamics.closed.rate_system import Undetermined
 from linkwright.dynamics.requests import UNROLL
 from linkwright.kernels.kernel import Kernel
+from linkwright.kernels.variant import Port
 from linkwright.mechanism import Mechanism
 from linkwright.model.body_motion import QUANTITIES, steady_signs
 from linkwright.model.description import sealed
@@ -138,9 +141,25 @@ def _rows(
         if not good.all():
             return None
         begin = np.maximum(np.arange(-1, len(points) - 1), 0) // stride
-        q, v, a, memory = (x[1:][begin] for x in states)
-        outputs = kernel(q, v, a, memory, points[:, None], (points - series[begin])[:, None])
-    return (*outputs[:3], *outputs[5:]) if outputs[4].all() else None
+        before = [x[1:].take(begin, axis=0) for x in states]
+        ports = kernel.signature.outputs
+        tests = ports[3:5]
+        memory, motion = _together([port for port in ports if port not in tests], len(points))
+        _, tested = _together(tests, len(points))
+        q, v, a, *origins = motion
+        kernel(*before, points[:, None], (points - series[begin])[:, None], out=[q, v, a, *tested, *origins])
+    if not tested[1].all():
+        return None
+    memory.setflags(write=False)
+    return tuple(motion)
+
+
+def _together(ports: Sequence[Port], n: int) -> tuple[Floats, list[Floats]]:
+    """A piece of memory, and an array (n, ...) in it for each port: the system hands out one large piece faster than
+    many."""
+    at = np.cumsum([0, *(n * port.size for port in ports)]).tolist()
+    memory = empty(f"a motion of {n:,} points", (at[-1],), "take fewer points, or a smaller mechanism")
+    return memory, [memory[i:j].reshape(n, *port.shape) for port, (i, j) in zip(ports, pairwise(at), strict=True)]
 
 
 def _solution(mech: Mechanism, points: Floats, start: MotionStart, rows: tuple[Floats, ...], series: int) -> Solution:

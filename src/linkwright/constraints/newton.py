@@ -328,9 +328,9 @@ class Batch:
         """
         layout = self.programs.layout
         rows, bodies = layout.entries
-        parts = layout.parts(stored).copy()
-        parts[:, :, 3:] /= self.sizes[:, bodies, None]
-        squares = row_sums(rows, np.sum(parts**2, axis=2), self.equations.count)
+        parts = layout.parts(stored)
+        shifts, turns = parts[:, :, :3], parts[:, :, 3:] / self.sizes[:, bodies, None]
+        squares = row_sums(rows, sum(np.einsum("nki,nki->nk", x, x) for x in (shifts, turns)), self.equations.count)
         return np.where(squares > 0.0, np.sqrt(squares), 1.0 / self.equations.arms(self.size))
 
     def gaps(self, q: Floats, angles: Floats, t: float) -> tuple[Floats, Floats]:

@@ -250,9 +250,15 @@ LARGEST = 300
 class Parts:
     """Stages of equal shape: where the entries of J stand in its store, and what makes lengths of them."""
 
-    gather: Ints  # (parts, rows, columns); the place behind the store's end is 0
-    scale: Floats  # (parts, rows, columns): the arms of equations times the square root of W⁻¹
+    gather: Ints  # (parts, rows, columns)
+    scale: Floats  # (parts, rows, columns): the arms of equations times the square root of W⁻¹; 0 for what is not there
     rows: bool  # more columns than independent rows: the products are of rows
+
+    def of(self, stored: Floats) -> Floats:
+        """(n, parts, rows, columns): J of the parts where n states have stored so much of it."""
+        j = stored.take(self.gather, axis=1)
+        j *= self.scale
+        return j
 
 
 class Branch:
@@ -284,8 +290,9 @@ class Branch:
             if not chosen:
                 continue
             gather = layout.places(stage.constraints, bodies)[chosen]
+            there = gather < layout.jacobian_size
             scale = e.arms(e.size)[[rows[k] for k in chosen]][:, None] / e.arcs[bodies].reshape(-1)
-            shapes.setdefault((*gather.shape, free), []).append((gather, scale))
+            shapes.setdefault((*gather.shape, free), []).append((np.where(there, gather, 0), np.where(there, scale, 0.0)))
         return [
             Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group]), free)
             for (_, _, free), group in shapes.items()
@@ -296,24 +303,23 @@ class Branch:
         if not self.parts:
             return np.ones(len(q) - 1, bool)
         stored = self._programs.evaluate(q, angles, times).jacobian
-        return self.connects(stored[:-1], stored[1:])
+        same = np.ones(len(q) - 1, bool)
+        for part in self.parts:
+            j = part.of(stored)
+            same &= agree(part, j[:-1], j[1:]).all(axis=1)
+        return same
 
     def connects(self, before: Floats, after: Floats) -> NDArray[np.bool_]:
         """For what is stored of J at both ends of steps (n, ...), whether they are on one branch."""
         same = np.ones(len(before), bool)
-        ends = [np.concatenate([x, np.zeros((len(x), 1))], axis=1) for x in (before, after)]
         for part in self.parts:
-            same &= agree(part, *ends).all(axis=1)
+            same &= agree(part, part.of(before), part.of(after)).all(axis=1)
         return same
 
 
-def agree(part: Parts, before: Floats, after: Floats) -> NDArray[np.bool_]:
-    """For every step and every part of equal shape, whether the determinants have one sign.
-
-    The rows are what is stored of J at both ends of the steps, and 0 behind it.
-    """
+def agree(part: Parts, first: Floats, second: Floats) -> NDArray[np.bool_]:
+    """For every step and every part of equal shape, whether the determinants at both ends have one sign."""
     _, m, n = part.gather.shape
-    first, second = before[:, part.gather] * part.scale, after[:, part.gather] * part.scale
     if m == n:  # the sign of a product is the product of the signs, and better known
         return np.asarray(np.linalg.slogdet(first)[0] * np.linalg.slogdet(second)[0] >= 0.0)
     product = first @ second.transpose(0, 1, 3, 2) if part.rows else first.transpose(0, 1, 3, 2) @ second

@@ -10,22 +10,38 @@ import numpy as np
 from linkwright.base.arguments import exact_array
 from linkwright.base.arrays import Floats
 from linkwright.errors import ShapeError
-from linkwright.kernels.variant import Port, native, wrong_dtype
+from linkwright.kernels.variant import Port, lanes, native, wrong_dtype
 
 if TYPE_CHECKING:
     from linkwright.kernels.kernel import Kernel
 
 
-def bound(kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats]) -> Callable[[], None]:
-    """A function without arguments that computes one state from `inputs` into `outputs`.
+def bound(
+    kernel: Kernel, inputs: Sequence[Floats], outputs: Sequence[Floats], count: int | None = None
+) -> Callable[[], None]:
+    """A function without arguments that computes one state, or `count` of them, from `inputs` into `outputs`.
 
-    The arrays are held and must stay plain (float64, contiguous); change their numbers in place. For one thread.
+    The arrays are held and must stay plain (float64, contiguous); change their numbers in place. For one thread. With
+    `count`, an input of the port's own shape is the same for all states.
     """
-    arrays, strides = checked(kernel, inputs, outputs)
+    arrays, strides = checked(kernel, inputs, outputs, count)
     if not native():
         operands, out = arrays[: len(inputs)], arrays[len(inputs) :]
         return lambda: kernel(*operands, out=out if len(out) > 1 else out[0])
-    return kernel.variant(1).bound(arrays, strides)
+    if count is None:
+        return kernel.variant(1).bound(arrays, strides)
+    width = lanes() if count >= lanes() else 1
+    variant, whole = kernel.variant(width), count // width * width
+    first = variant.bound(arrays, strides, 0, whole)
+    if whole == count:
+        return first
+    last = variant.bound(arrays, strides, count - width, width)  # overlaps the one before
+
+    def both() -> None:
+        first()
+        last()
+
+    return both
 
 
 def checked(

@@ -240,9 +240,9 @@ class Kernel:
                     place[...] = target
         return results[0] if s.single else tuple(results)
 
-    def bound(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Callable[[], None]:
-        """A function without arguments that computes one state from these arrays into those, again and again."""
-        return binding.bound(self, inputs, outputs)
+    def bound(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int | None = None) -> Callable[[], None]:
+        """A function without arguments that computes one state, or `count`, from these arrays into those."""
+        return binding.bound(self, inputs, outputs, count)
 
     def marched(self, inputs: Sequence[Any], outputs: Sequence[Any], count: int) -> Callable[[int, int], None]:
         """A function (begin, number) that computes states one after another, each from what the ones before left."""
@@ -320,7 +320,7 @@ class Kernel:
         width = self._lanes if batch >= self._lanes else 1
         variant = self._variants.get(width) or self.variant(width)
         work = batch * self.signature.work
-        pieces = 1 if work < 2 * THREAD_WORK else min(threads(), work // THREAD_WORK, batch // width)
+        pieces = self.pieces(batch, width)
         if batch == 1 and work >= 2 * THREAD_WORK and variant.run_together(arrays, strides):
             return
         if pieces <= 1:
@@ -331,6 +331,11 @@ class Kernel:
         variant.run(arrays, strides, *first)
         for job in jobs:
             job.result()
+
+    def pieces(self, batch: int, width: int = 1) -> int:
+        """How many threads work on so many states."""
+        work = batch * self.signature.work
+        return 1 if work < 2 * THREAD_WORK else min(threads(), work // THREAD_WORK, batch // width)
 
     def _run_numpy(self, arrays: list[Floats], strides: list[int], batch: int) -> None:
         n = len(self.signature.inputs)

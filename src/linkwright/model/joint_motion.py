@@ -98,13 +98,46 @@ class FrameMotion:
         """The motion of frames fixed to these, by their rotations (3, 3, ...) and origins (3, ...) in their axes."""
         arm = turned(self.e, p)
         return FrameMotion(
-            self.position + arm,
-            quaternion_product(self.e, spread(euler_parameters(r), self.e)),
+            *_placed((self.position, self.e), r, arm),
             point_velocity(self.velocity, self.omega, arm),
             self.omega,
             point_acceleration(self.acceleration, self.alpha, self.omega, arm),
             self.alpha,
         )
+
+
+#: The position of a body's or frame's origin (3, ...) and its Euler parameters (4, ...), in ground's axes.
+Pose = tuple[Floats, Floats]
+
+
+def _placed(body: Pose, r: Floats, arm: Floats) -> Pose:
+    """The pose of a frame that is fixed to a body, by its rotation in the body's axes and its origin in ground's."""
+    position, e = body
+    return position + arm, quaternion_product(e, spread(euler_parameters(r), e))
+
+
+def _between(i: Pose, j: Pose) -> tuple[Floats, Floats, Floats]:
+    """From the origin of frame i to that of j in ground's axes; Euler parameters and origin of frame j in frame i."""
+    arm = j[0] - i[0]
+    back = i[1] * np.array([1.0, -1.0, -1.0, -1.0])[:, None, None]
+    return arm, quaternion_product(back, j[1]), turned_back(i[1], arm)
+
+
+def coordinates_at_start(
+    kind: JointKind,
+    ends: Sequence[Pose],
+    frames: Sequence[tuple[Floats, Floats]],
+    pitch: Floats,
+    time: Floats,
+    references: Mapping[int, Floats] = MappingProxyType({}),
+) -> Floats:
+    """(nq, 1, n): the coordinates of `relative_motion` at the first time, where bodies have the poses (..., 1, n)."""
+    i, j = (_placed(end, r, turned(end[1], p)) for end, (r, p) in zip(ends, frames, strict=True))
+    _, e, p = _between(i, j)
+    q = np.array(kind.coordinates(e, p, np.broadcast_to(pitch, e.shape[1:])), dtype=np.float64)
+    still = np.zeros_like(q)
+    first = {k: reference[:1] for k, reference in references.items()}
+    return _counted(kind, q, still, still, pitch, time[:1], first)
 
 
 def relative_motion(
@@ -122,9 +155,7 @@ def relative_motion(
     """
     i, j = (body.at(*frame) for body, frame in zip(ends, frames, strict=True))
     # The pose of frame j in frame i, and its relative twist in the axes of j.
-    arm = j.position - i.position
-    back = i.e * np.array([1.0, -1.0, -1.0, -1.0])[:, None, None]
-    e, p = quaternion_product(back, j.e), turned_back(i.e, arm)
+    arm, e, p = _between((i.position, i.e), (j.position, j.e))
     twist = np.concatenate(
         [turned_back(j.e, j.velocity - i.velocity - cross(i.omega, arm)), turned_back(j.e, j.omega - i.omega)]
     )
@@ -140,6 +171,13 @@ def relative_motion(
     change = np.concatenate([turned_back(j.e, shifting), turned_back(j.e, turning)])
     change = change - _trailing(kind.subspace_rate(terms, full, v), twist.ndim - 1, 1)
     a = np.einsum("ki...,k...->i...", _trailing(kind.dual(terms, full), twist.ndim - 1), change)
+    return _counted(kind, q, v, a, pitch, time, references), v, a
+
+
+def _counted(
+    kind: JointKind, q: Floats, v: Floats, a: Floats, pitch: Floats, time: Floats, references: Mapping[int, Floats]
+) -> Floats:
+    """Coordinates (nq, T, n) with the turns of angles, and Euler parameters of steady signs."""
     if kind.angles:
         known = pitch != 0.0 if kind.name == "screw" else np.zeros(len(pitch), bool)
         for k in kind.angles:
@@ -147,7 +185,7 @@ def relative_motion(
     if not kind.paired:
         q[-4:] *= np.where(q[-4:-3, :1] < 0.0, -1.0, 1.0)  # the first e0 is not negative
         steady_signs(np.moveaxis(q[-4:], 0, -1))
-    return q, v, a
+    return q
 
 
 def _trailing(x: Any, axes: int, leading: int = 2) -> Any:

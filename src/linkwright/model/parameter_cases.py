@@ -74,7 +74,13 @@ class Cases:
 
     def __getitem__(self, rows: Any) -> Cases:
         """Some of the cases."""
-        return Cases(self.description, self.names, self.values[rows])
+        return self.at(self.values[rows])
+
+    def at(self, values: Floats) -> Cases:
+        """Cases with other values (n, k) of the same parameters."""
+        others = Cases(self.description, self.names, values)
+        others.__dict__["_bound"] = self._bound  # a cached property: what varies is the same
+        return others
 
     def one(self, row: int) -> Description:
         """The description of one case."""

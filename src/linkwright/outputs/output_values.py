@@ -15,7 +15,14 @@ from linkwright.errors import NameNotFound
 from linkwright.model.body_motion import QUANTITIES, at_point, find, of_ground, turned
 from linkwright.model.description import GROUND
 from linkwright.model.expression import Expression
-from linkwright.model.joint_motion import FrameMotion, References, angle_references, relative_motion
+from linkwright.model.joint_kinds import JointKind
+from linkwright.model.joint_motion import (
+    FrameMotion,
+    References,
+    angle_references,
+    coordinates_at_start,
+    relative_motion,
+)
 from linkwright.model.parameter_cases import Cases
 from linkwright.model.topology import of_first_leader, span
 from linkwright.model.tree import Tree
@@ -105,8 +112,26 @@ class Motions:
         known = self._from_states(j)
         if known is not None:
             return known
+        return self.from_poses(j, self._turns(j))
+
+    def joint_at_start(self, j: int) -> Floats:
+        """(nq, n): the coordinates of a joint at the first time, by the poses of its bodies."""
+        kind, bodies, frames = self._ends(j)
+        ends = [(self._body("position", body)[:, :1], self._body("orientation", body)[:, :1]) for body in bodies]
+        pitch = self.cases.array("pitch")[:, j]
+        with np.errstate(invalid="ignore"):
+            return coordinates_at_start(kind, ends, frames, pitch, self.time, self._turns(j))[:, 0]
+
+    def _turns(self, j: int) -> dict[int, Floats]:
+        """The references of a joint's angles, by their index."""
         angles = self.cases.description.kind_of(j).angles
-        return self.from_poses(j, {k: self._references[j, k] for k in angles if (j, k) in self._references})
+        return {k: self._references[j, k] for k in angles if (j, k) in self._references}
+
+    def _ends(self, j: int) -> tuple[JointKind, tuple[int, int], list[tuple[Floats, Floats]]]:
+        """A joint's kind, its bodies, and its frames on them: rotations (3, 3, n) and origins (3, n)."""
+        d, array = self.cases.description, self.cases.array
+        frames = [(np.moveaxis(array(r)[:, j], 0, -1), array(p)[:, j].T) for r, p in (("ri", "pi"), ("rj", "pj"))]
+        return d.kind_of(j), (int(d.parent[j]), int(d.child[j])), frames
 
     @cached_property
     def _references(self) -> References:
@@ -120,15 +145,10 @@ class Motions:
 
     def from_poses(self, j: int, references: Mapping[int, Floats]) -> tuple[Floats, Floats, Floats]:
         """The same of any joint, by how its bodies move; angles, by their index, are near their references."""
-        d, cases = self.cases.description, self.cases
-        kind = d.kind_of(j)
-        bodies = (int(d.parent[j]), int(d.child[j]))
+        kind, bodies, frames = self._ends(j)
         ends = [FrameMotion.of(partial(self._body, body=body)) for body in bodies]
-        frames = [
-            (np.moveaxis(cases.array(r)[:, j], 0, -1), cases.array(p)[:, j].T) for r, p in (("ri", "pi"), ("rj", "pj"))
-        ]
         with np.errstate(invalid="ignore"):
-            return relative_motion(kind, ends, frames, cases.array("pitch")[:, j], self.time, references)
+            return relative_motion(kind, ends, frames, self.cases.array("pitch")[:, j], self.time, references)
 
     def _body(self, quantity: str, body: int) -> Floats:
         """Components first."""

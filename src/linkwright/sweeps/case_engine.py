@@ -115,6 +115,7 @@ class Engine:
                 output.refuse_forces(NO_FORCES)
         self.model.refuse_idle({name for output in self.outputs for name in output.names}, bool(task.functions))
         self.forces = tuple(dict.fromkeys(name for output in self.outputs for name in output.forces))
+        self.cases = Cases(d, self.model.names, np.zeros((0, len(self.model.names))))
         self.way = self._way()
         self.readable = Readable(self.model)
 
@@ -188,7 +189,7 @@ class Engine:
         if self.task.analysis != "dynamic" or self.way is None:
             return alone
         d = self.model.base.description
-        cases = Cases(d, self.model.names, values)
+        cases = self.cases.at(values)
         for name in ("mass", "com", "inertia", "armature"):
             if cases.varies(name):
                 differs = (cases.array(name) == 0.0) != (np.asarray(getattr(d, name)) == 0.0)
@@ -202,7 +203,7 @@ class Engine:
             refuse_massless(self.model.mechanism(row))
 
         reasons = self.readable.reasons(values)
-        cases = Cases(self.model.base.description, self.model.names, values)
+        cases = self.cases.at(values)
         if self.task.analysis != "kinematic" and (cases.varies("mass") or cases.varies("armature")):
             massive = (cases.array("mass") > 0.0).any(axis=1) | (cases.array("armature") > 0.0).any(axis=1)
             for k in np.flatnonzero(~massive & cases.possible).tolist():
@@ -213,7 +214,7 @@ class Engine:
         n = len(values)
         if way is not None and n < FEWEST:
             values = np.concatenate([values, np.repeat(values[-1:], FEWEST - n, axis=0)])
-        cases = Cases(self.model.base.description, self.model.names, values)
+        cases = self.cases.at(values)
         numbers: dict[str, Floats] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LinkwrightWarning)

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -220,9 +220,10 @@ def _first_ones(runner: Runner, engine: Any, *, alone: bool) -> list[int]:
     there, runner.compute = runner.compute, lambda _, values: work.answer(engine, values)
     alone = alone or cores() == 1
     for count, index in enumerate(left := runner.left):
-        started = perf_counter()
+        started, used = perf_counter(), process_time()
         runner.work(Here(), [index])
-        remaining = (perf_counter() - started) * (len(left) - count - 1)
+        # The less of both: a busy machine lengthens the one, several threads the other.
+        remaining = min(perf_counter() - started, process_time() - used) * (len(left) - count - 1)
         if not alone and count and remaining > _SOON:
             runner.compute = there
             return left[count + 1 :]

@@ -6,7 +6,8 @@ Cases that are not plainly regular, or that drivers do not determine, are left t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +32,8 @@ from linkwright.tape.program import Program
 
 #: Rates up to which a study's steps are straight code: a study compiles them whatever the number of its cases.
 MOST = 12
+#: Cases that are assembled at a time: what Newton's method keeps of so many stays in a processor's cache.
+ASSEMBLED = 1024
 
 
 def measures_of(outputs: Sequence[Output]) -> tuple[Measure, ...]:
@@ -72,14 +75,20 @@ class TreeProgram:
             return None
 
 
+#: Quantities of the state between two steps, and time points of a motion that are computed before anything is tested.
+STATE, AHEAD = ("q", "v", "a", "memory"), 32
+
+
 class TreeMarch(BatchMarch):
     """Steps of cases; `there` has q, v, a, memory and the quantities of the outputs."""
 
     each: ClassVar[tuple[str, ...]] = ("p",)
 
-    def __init__(self, program: TreeProgram, q: Floats, p: Floats, t: float) -> None:
+    def __init__(self, program: TreeProgram, rows: NDArray[np.int64], q: Floats, p: Floats, t: float) -> None:
         super().__init__(len(q), t)
+        self.rows = rows
         self.kernel, self.p = program.kernel, p
+        self._alternating: Alternating | None = None
         n, nv = len(q), program.base.nv
         still = np.zeros((n, nv))
         self.there = {"q": q, "v": still, "a": still, "memory": np.zeros((n, 2))}
@@ -89,24 +98,93 @@ class TreeMarch(BatchMarch):
 
     def tried(self, t: float) -> Bools:
         n = len(self.rows)
-        inputs = [self.there[name] for name in ("q", "v", "a", "memory")]
-        inputs += [np.full((n, 1), t), np.full((n, 1), t - self.t), self.p]
-        if n < LANES:  # fewer rows would run by other code
-            inputs = [np.concatenate([x, np.repeat(x[-1:], LANES - n, axis=0)]) for x in inputs]
-        q, v, a, memory, good, measures = (x[:n] for x in self.kernel(*inputs))
+        inputs = [_filled(x) for x in (*(self.there[name] for name in STATE), self.p)]
+        times = [np.full((1, 1), x) for x in (t, t - self.t)]
+        q, v, a, memory, good, measures = (x[:n] for x in self.kernel(*inputs[:-1], *times, inputs[-1]))
         self.there, self.t = {"q": q, "v": v, "a": a, "memory": memory, "measures": measures}, t
         return np.asarray(good[:, 0] > 0.0)
 
     def chose(self, chosen: Bools) -> None:
         """All that the march holds is in its arrays."""
 
+    def through(self, times: Sequence[float], table: Floats) -> None:
+        """Go on through some times, with the quantities of outputs in a table (T, cases, measures).
+
+        All steps are taken before one is tested; cases of which one was not good go back and take them one by one.
+        """
+        n = len(self.rows)
+        if not n:
+            return
+        if self.kernel.pieces(n) > 1 or (self.parts > 1).all():  # for threads, or in vain
+            self._one_by_one(times, table)
+            return
+        if self._alternating is None or self._alternating.p is not self.p:
+            self._alternating = Alternating(self.kernel, self.there, self.p)
+        before, whole = copy(self), n == table.shape[1]
+        measures = table if whole else np.empty((len(times), n, table.shape[2]))
+        self.there, good = self._alternating.through(self.there, self.t, times, measures)
+        self.t = times[-1]
+        good &= self.parts == 1
+        if not whole:
+            table[:, self.rows] = measures
+        if good.all():
+            return
+        others = before._some(~good)
+        others._one_by_one(times, table)
+        good[self._take(others)] = True
+        self.go_on(good)
+
+    def _one_by_one(self, times: Sequence[float], table: Floats) -> None:
+        for k, t in enumerate(times):
+            self.step(t)
+            table[k, self.rows] = self.there["measures"]
+
+
+class Alternating:
+    """Steps of cases to and fro between two pieces of memory, each by one call of native code."""
+
+    def __init__(self, kernel: Kernel, there: Mapping[str, Floats], p: Floats) -> None:
+        self.p, self.n = p, len(p)
+        self.times = np.zeros((2, 1))  # t and the length of the step
+        self.ends = [{name: np.empty_like(_filled(x)) for name, x in there.items()} for _ in range(2)]
+        rows = len(self.ends[0]["q"])
+        self.good, filled = np.empty((rows, 1)), _filled(p)
+        self.calls = []
+        for begin, end in (self.ends, self.ends[::-1]):
+            inputs = [*(begin[name] for name in STATE), *self.times, filled]
+            outputs = [*(end[name] for name in STATE), self.good, end["measures"]]
+            self.calls.append(kernel.bound(inputs, outputs, rows))
+
+    def through(
+        self, there: Mapping[str, Floats], t: float, times: Sequence[float], measures: Floats
+    ) -> tuple[dict[str, Floats], Bools]:
+        """Go from states at t through times, with the quantities at each; the last states, and whose steps were all
+        good."""
+        for name in STATE:
+            self.ends[0][name][:] = _filled(there[name])
+        all_good = np.ones_like(self.good)
+        for k, ahead in enumerate(times):
+            self.times[0], self.times[1] = ahead, ahead - t
+            self.calls[k % 2]()
+            np.minimum(all_good, self.good, out=all_good)
+            measures[k] = self.ends[(k + 1) % 2]["measures"][: self.n]
+            t = ahead
+        end = self.ends[len(times) % 2]
+        return {name: x[: self.n].copy() for name, x in end.items()}, all_good[: self.n, 0] > 0.0
+
+
+def _filled(x: Floats) -> Floats:
+    """The rows of at least a group of lanes: fewer would run by other code."""
+    return x if len(x) >= LANES else np.concatenate([x, np.repeat(x[-1:], LANES - len(x), axis=0)])
+
 
 class MeasuredMotions(Motions):
-    """Motions of which the quantities of outputs are known (T, n, measures), and nothing else."""
+    """Motions of which the quantities of outputs are known (T, n, measures), once they are in the table, and nothing
+    else."""
 
     def __init__(self, cases: Cases, time: Floats, measures: Sequence[Measure]) -> None:
         super().__init__(cases, time, {}, [""] * len(cases))
-        self.table = np.full((len(time), len(cases), len(measures)), np.nan)
+        self.table = np.empty((len(time), len(cases), len(measures)))
         self.columns = {measure: k for k, measure in enumerate(measures)}
 
     def measured(self, measure: Measure) -> Floats:
@@ -125,27 +203,22 @@ def tree_motions(program: TreeProgram, kinematics: CaseKinematics) -> tuple[Meas
     n = len(cases)
     motions, came = MeasuredMotions(cases, times, program.measures), np.zeros(n, bool)
     table = motions.table
-    rows = np.flatnonzero(kinematics.plain)
+    rows, q_rows = np.zeros(0, np.int64), []
+    plain = np.flatnonzero(kinematics.plain)
+    for some in (plain[k : k + ASSEMBLED] for k in range(0, len(plain), ASSEMBLED)):
+        assembly = assemble(batch[some], kinematics.drawn[some], float(times[0]), kinematics.system.assembly_tolerance)
+        states = assembly.states
+        exact = assembly.closed & ~np.asarray(states.free, bool) & (states.miss <= EXACT * batch.size[some])
+        rows, q_rows = np.append(rows, some[exact]), [*q_rows, states.q[exact]]
     if not len(rows):
+        table[:] = np.nan
         return motions, came
-    assembly = assemble(batch[rows], kinematics.drawn[rows], float(times[0]), kinematics.system.assembly_tolerance)
-    states = assembly.states
-    exact = assembly.closed & ~np.asarray(states.free, bool) & (states.miss <= EXACT * batch.size[rows])
-    rows = rows[exact]
-    if not len(rows):
-        return motions, came
-    q = _coordinates(program.base, cases[rows], times[:1], states.q[exact])
-    march = TreeMarch(program, q, cases.values[rows], float(times[0]))
-    for k, t in enumerate(times.tolist()):
-        if k:
-            march.step(t)
-        if not len(march.rows):
-            break
-        if len(march.rows) == n:
-            table[k] = march.there["measures"]
-        else:
-            table[k, rows[march.rows]] = march.there["measures"]
-    came[rows[march.rows]] = True
+    q = _coordinates(program.base, cases[rows], times[:1], np.concatenate(q_rows))
+    march = TreeMarch(program, rows, q, cases.values[rows], float(times[0]))
+    table[0, march.rows] = march.there["measures"]
+    for k in range(1, len(times), AHEAD):
+        march.through(times[k : k + AHEAD].tolist(), table[k : k + AHEAD])
+    came[march.rows] = True
     table[:, ~came] = np.nan
     return motions, came
 
@@ -159,6 +232,6 @@ def _coordinates(base: Mechanism, cases: Cases, time: Floats, states: Floats) ->
     q = np.zeros((len(cases), base.nq))
     for i, j in enumerate(tree.topology.joint.tolist()):
         if not x.follows[i]:
-            coordinates = motions.joint(j)[0][:, 0]
+            coordinates = motions.joint_at_start(j)
             q[:, int(x.q_at[i]) : int(x.q_at[i]) + len(coordinates)] = coordinates.T
     return q
