@@ -384,7 +384,9 @@ class Variant:
         self, arrays: Sequence[Floats], strides: Sequence[int], begin: int = 0, count: int = 1
     ) -> Callable[[], None]:
         """Whole groups of lanes on these arrays, as a function that keeps them and its own memory."""
-        room, memory = self._prepared([address(a) + 8 * s * begin for a, s in zip(arrays, strides, strict=True)], strides)
+        room, memory = self._prepared(
+            [address(a) + 8 * s * begin for a, s in zip(arrays, strides, strict=True)], strides
+        )
         entry = self._held if count * self.work < _HELD_WORK else self._free
 
         def call(lifetime: Any = (arrays, room, memory, self)) -> None:
