@@ -86,7 +86,7 @@ def beyond_steps(model: str, method: str, dt: float | None) -> Measurement:
     for t_end in ends:
         run(t_end)
     seconds = interleaved([partial(run, t_end) for t_end in ends])
-    work = [run(t_end).counters.evaluations for t_end in ends]
+    work = [run(t_end).counters.tape_evaluations for t_end in ends]
     slope, rest = np.polyfit(work, seconds, 1)
     functions = python_functions(partial(run, ends[0]))
     texts = shown_time(float(rest)), f"{shown_time(float(slope))} an evaluation"
