@@ -56,7 +56,7 @@ class Assembler:
 
     def coordinates(self, guess: Floats, t: float) -> Floats | None:
         """The q (nq,) nearest to a guess at which the mechanism is assembled; None where `assembly` has to be asked."""
-        if self._kernel is None:
+        if self._kernel is None or not isinstance(t, float | int):
             return None
         q: Floats = self._kernel(guess, np.array([t]), *self._numbers)
         return q if np.isfinite(q).all() else None
@@ -65,9 +65,9 @@ class Assembler:
     def _kernel(self) -> Kernel | None:
         if not _covers(self.tree, self.equations):
             return None
-        tree, e = self.tree, self.equations
-        arrays = (tree.topology.joint, tree.topology.body, tree.topology.parent, tree.topology.reverse)
-        request = "assembly", *(x.tolist() for x in arrays), [kind.name for kind in tree.kinds]
+        tree, e, d = self.tree, self.equations, self.tree.description
+        arrays = (d.kind, d.parent, d.child, tree.topology.joint, tree.topology.reverse)
+        request = "assembly", *(x.tolist() for x in arrays)
         return kernel(e.structure, request, lambda: assembly(tree, Layout(e)), recent=True, seldom=True)
 
     @cached_property
@@ -89,7 +89,7 @@ def _covers(tree: Tree, e: Equations) -> bool:
     drawn = any(driver.kind == "angle" and "h" not in driver.axes for driver in d.drivers)
     counted = bool(d.mimics) or int(e.first_angle[-1]) > 0
     frames = np.any(d.pi) or np.any(d.pj)  # which tell a length, where the drawing would otherwise
-    return tree.n <= LINKS and e.count > 0 and bool(frames) and not drawn and not counted
+    return 0 < tree.n <= LINKS and e.count > 0 and bool(frames) and not drawn and not counted
 
 
 def assembly(tree: Tree, layout: Layout) -> Program:

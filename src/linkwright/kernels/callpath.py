@@ -82,13 +82,14 @@ def array_or_number(argument: Any, shape: tuple[int, ...], position: int) -> Pla
     return Place(NUMBER, position) if not shape and type(argument) in (float, np.float64) else None
 
 
-def suits(kernel: Kernel) -> bool:
-    """Whether calls of a kernel for one state can be native, and pay."""
+def suits(kernel: Kernel, usual: float = 1.0) -> bool:
+    """Whether calls of a kernel for one state can be native, and pay; a call does the `usual` part of the work that the
+    kernel does at most."""
     if not native() or not supported():
         return False
     s = kernel.signature
     ports = (*s.inputs, *s.outputs)
-    if s.work > MAX_WORK or any(len(port.shape) > 2 for port in ports):
+    if usual * s.work > MAX_WORK or any(len(port.shape) > 2 for port in ports):
         return False
     if not s.outputs or s.single != (len(s.outputs) == 1):
         return False
@@ -187,9 +188,9 @@ def _spec(port: Port) -> list[int]:
     return [len(port.shape), *[*port.shape, 0, 0][:2], 8 * port.size]
 
 
-def shortcut(kernel: Kernel, fallback: Callable[..., Any], name: str) -> Any:
-    """A built-in function for one state of `kernel`, or None where it cannot be had or would not pay."""
-    if not suits(kernel):
+def shortcut(kernel: Kernel, fallback: Callable[..., Any], name: str, usual: float = 1.0) -> Any:
+    """A built-in function for one state of `kernel`, or None where it cannot be had or would not pay; see `suits`."""
+    if not suits(kernel, usual):
         return None
     calls = KnownCalls(name, fallback, fallback)
     add_plain(calls, kernel, len(kernel.inputs))

@@ -33,7 +33,7 @@ from linkwright.tape.program import Loop, Program
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
 
-ROUNDS = 50
+ROUNDS, USUAL = 50, 5  # rounds at most, and how many there mostly are
 #: What may be left of the equations: as sines, and as parts of the mechanism's length.
 CLOSED = 1e-11
 #: The same in units of the gap that rounded numbers leave in loops that repeat their equations.
@@ -100,7 +100,8 @@ class Projector:
         """The kernel for one state in plain arrays, called natively where that can be."""
         if self._kernel is None:
             return None
-        function: Callable[..., Any] | None = shortcut(self._kernel, partial(Projector._plain, self), "project")
+        fallback = partial(Projector._plain, self)
+        function: Callable[..., Any] | None = shortcut(self._kernel, fallback, "project", USUAL / ROUNDS)
         return function
 
     def _careful(self, states: Floats, rates: Floats, t: Any) -> tuple[Floats, Floats]:
