@@ -292,7 +292,9 @@ class Branch:
             gather = layout.places(stage.constraints, bodies)[chosen]
             there = gather < layout.jacobian_size
             scale = e.arms(e.size)[[rows[k] for k in chosen]][:, None] / e.arcs[bodies].reshape(-1)
-            shapes.setdefault((*gather.shape, free), []).append((np.where(there, gather, 0), np.where(there, scale, 0.0)))
+            shapes.setdefault((*gather.shape, free), []).append(
+                (np.where(there, gather, 0), np.where(there, scale, 0.0))
+            )
         return [
             Parts(np.stack([g for g, _ in group]), np.stack([s for _, s in group]), free)
             for (_, _, free), group in shapes.items()
