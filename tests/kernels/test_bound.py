@@ -7,11 +7,17 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ShapeError
+from linkwright.kernels import compiled
 
 
 def recurrence():
     """x ← x/2 + rate, for two numbers; and their sum."""
     return lw.record(lambda x, rate: (0.5 * x + rate, np.array([x[0] + x[1]])), 2, 2)
+
+
+def recorded_kernel():
+    """The kernel of the same."""
+    return compiled(recurrence())
 
 
 @pytest.mark.parametrize("backend", ["native", "numpy"])
@@ -27,6 +33,22 @@ def test_states_in_order_begin_with_what_the_ones_before_left(monkeypatch, backe
         assert sums[k, 0] == x[k].sum()
     assert np.isnan(sums[:2]).all()
     assert not x[:2].any()
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+@pytest.mark.parametrize("count", [1, 7, 8, 16, 21])
+def test_so_many_states_are_computed_from_the_arrays_as_they_are_at_each_call(monkeypatch, backend, count):
+    if backend == "numpy":
+        monkeypatch.setattr("linkwright.kernels.bound_kernel.native", lambda: False)
+    x, rate = np.random.default_rng(0).standard_normal((count, 2)), np.array([1.0, -3.0])
+    there, sums = np.full((count, 2), np.nan), np.full((count, 1), np.nan)
+    run = recorded_kernel().bound([x, rate], [there, sums], count)
+    for change in (0.0, 2.0):
+        x[:, 0] += change
+        rate[1] += change
+        run()
+        assert np.array_equal(there, 0.5 * x + rate)
+        assert np.array_equal(sums, x.sum(axis=1, keepdims=True))
 
 
 def test_states_outside_the_arrays_are_refused():

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from reference_engine import Engine as Reference
 
+import linkwright as lw
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.model.parameter_cases import Cases
+from linkwright.outputs.output_values import Motions
 from linkwright.sweeps.case_engine import Engine
 from linkwright.sweeps.study_model import StudyModel
 from linkwright.sweeps.task import make_task
+from linkwright.sweeps.tree_cases import TreeMarch
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 SLIDER = MODELS / "slider_crank_parameters.mks"
@@ -45,8 +49,6 @@ def slider():
 
 
 def test_the_slider_crank_with_parameters_is_the_papers_at_its_own_values(slider):
-    import linkwright as lw
-
     ours, papers = lw.analyse(SLIDER), lw.analyse(MODELS / "slider_crank.mks")
     for body in ("pend1", "pend2", "block"):
         for quantity in ("position", "velocity", "acceleration", "angular_velocity"):
@@ -252,6 +254,35 @@ def test_a_four_bar_has_the_same_bits_whatever_others_come_with_it():
         some = engine.run(values[rows])
         for name, x in some.arrays.items():
             np.testing.assert_array_equal(x, every.arrays[name][rows], err_msg=name)
+
+
+@pytest.mark.parametrize("count", [9, 64, 97])
+def test_steps_that_are_tested_later_have_the_bits_of_steps_tested_one_by_one(count, monkeypatch):
+    wild = np.random.default_rng(2).uniform([0.5, 1.5, 2.9], [2.0, 3.6, 3.2], (30, 3))
+    values = np.concatenate([_four_bars(10, 4), wild])
+    task = make_task(FOUR_BAR, LINKS, [*MEASURES[:3], "pen.x"], times=np.linspace(0.0, 6.3, count))
+    later = Engine(task).run(values)
+    monkeypatch.setattr(TreeMarch, "through", TreeMarch.one_by_one)
+    at_once = Engine(task).run(values)
+    assert later.reasons == at_once.reasons
+    assert 0 < sum(map(bool, later.reasons)) < 30
+    for name, x in later.arrays.items():
+        np.testing.assert_array_equal(x, at_once.arrays[name], err_msg=name)
+
+
+@pytest.mark.parametrize("model", ["four_bar", "slider_crank_parameters", "delta", "governor", "quick_return"])
+def test_the_coordinates_of_joints_at_the_start_are_those_of_their_motion(model):
+    mech = lw.load(MODELS / f"{model}.mks")
+    d, n = mech.description, 3
+    system = d.system
+    times = np.linspace(system.start, system.end, 40)[:5]
+    solution = lw.analyse(mech, times=times, analysis="kinematic")
+    bodies = {name: np.repeat(x[:, None], n, axis=1) for name, x in solution.arrays.items()}
+    names = tuple(d.parameters)[:1]
+    values = np.repeat([[d.parameters[name] for name in names]], n, axis=0)
+    motions = Motions(Cases(d, names, values), times, bodies, [""] * n)
+    for j in range(d.nj):
+        np.testing.assert_array_equal(motions.joint_at_start(j), motions.joint(j)[0][:, 0])
 
 
 @pytest.mark.parametrize("model", ["four-bar", "slider-crank"])

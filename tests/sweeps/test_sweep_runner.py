@@ -1,10 +1,13 @@
 """Chunks through pools: what is finished is kept, a worker's death costs unfinished chunks, deadly cases are rows."""
 
+import importlib
+import itertools
 import os
 import signal
 import threading
 import time
 from concurrent.futures import Future
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +25,15 @@ from chores import (
     task,
 )
 
+import linkwright as lw
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.runner import KILLED, Runner
 from linkwright.sweeps.store import Store
 from linkwright.sweeps.task import Batch, gathered
 from linkwright.sweeps.workers import CRASHES, DEATHS, Cores, Here, Pool
+
+MODELS = Path(__file__).parents[2] / "examples" / "models"
+sweep_module = importlib.import_module("linkwright.sweeps.sweep")
 
 
 def result(runner: Runner, folder: Path) -> Batch:
@@ -162,3 +169,25 @@ def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
     runner = Runner(task(tmp_path), plan(2, 2), compute=other)
     with pytest.raises(LinkwrightError, match=r"a worker has Linkwright 0\.0\.1"):
         runner.work(Here(), runner.left)
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_worker_processes_are_started_for_work_and_not_because_the_machine_is_busy(monkeypatch, busy: bool) -> None:
+    """Every look at the clock on the wall is a minute later; that at the CPU time too, where the process is at work."""
+
+    class Started(Exception):
+        pass
+
+    def start(*_: object) -> None:
+        raise Started
+
+    minutes = itertools.count(0.0, 60.0)
+    monkeypatch.setattr(f"{sweep_module.__name__}.cores", lambda: 2)
+    monkeypatch.setattr(f"{sweep_module.__name__}.Cores", start)
+    monkeypatch.setattr(f"{sweep_module.__name__}.perf_counter", lambda: next(minutes))
+    if not busy:
+        monkeypatch.setattr(f"{sweep_module.__name__}.process_time", lambda: next(minutes))
+    cranks, times, few = {"crank": np.linspace(0.8, 1.1, 8)}, np.linspace(0.0, 0.1, 3), lw.Execution(chunk=2)
+    with nullcontext() if busy else pytest.raises(Started):
+        study = lw.sweep(MODELS / "four_bar.mks", cranks, "top = max(pen.y)", times=times, execution=few)
+        assert not len(study.failed.case)

@@ -32,10 +32,12 @@ def bound(
         return kernel.variant(1).bound(arrays, strides)
     width = lanes() if count >= lanes() else 1
     variant, whole = kernel.variant(width), count // width * width
-    first = variant.bound(arrays, strides, 0, whole)
+    first = variant.bound(arrays, strides, whole)
     if whole == count:
         return first
-    last = variant.bound(arrays, strides, count - width, width)  # overlaps the one before
+    # The last group overlaps the one before.
+    ends = [array[count - width :] if stride else array for array, stride in zip(arrays, strides, strict=True)]
+    last = variant.bound(ends, strides, width)
 
     def both() -> None:
         first()

@@ -380,13 +380,9 @@ class Variant:
         entry(room.pointers, room.strides, memory.address, count)
         self._done(room, memory)
 
-    def bound(
-        self, arrays: Sequence[Floats], strides: Sequence[int], begin: int = 0, count: int = 1
-    ) -> Callable[[], None]:
-        """Whole groups of lanes on these arrays, as a function that keeps them and its own memory."""
-        room, memory = self._prepared(
-            [address(a) + 8 * s * begin for a, s in zip(arrays, strides, strict=True)], strides
-        )
+    def bound(self, arrays: Sequence[Floats], strides: Sequence[int], count: int = 1) -> Callable[[], None]:
+        """So many states, in whole groups of lanes, on these arrays, as a function that keeps them and its memory."""
+        room, memory = self._prepared([address(a) for a in arrays], strides)
         entry = self._held if count * self.work < _HELD_WORK else self._free
 
         def call(lifetime: Any = (arrays, room, memory, self)) -> None:

@@ -116,7 +116,7 @@ class TreeMarch(BatchMarch):
         if not n:
             return
         if self.kernel.pieces(n) > 1 or (self.parts > 1).all():  # for threads, or in vain
-            self._one_by_one(times, table)
+            self.one_by_one(times, table)
             return
         if self._alternating is None or self._alternating.p is not self.p:
             self._alternating = Alternating(self.kernel, self.there, self.p)
@@ -130,11 +130,12 @@ class TreeMarch(BatchMarch):
         if good.all():
             return
         others = before._some(~good)
-        others._one_by_one(times, table)
+        others.one_by_one(times, table)
         good[self._take(others)] = True
         self.go_on(good)
 
-    def _one_by_one(self, times: Sequence[float], table: Floats) -> None:
+    def one_by_one(self, times: Sequence[float], table: Floats) -> None:
+        """The same, each step tested before the next."""
         for k, t in enumerate(times):
             self.step(t)
             table[k, self.rows] = self.there["measures"]
@@ -203,17 +204,17 @@ def tree_motions(program: TreeProgram, kinematics: CaseKinematics) -> tuple[Meas
     n = len(cases)
     motions, came = MeasuredMotions(cases, times, program.measures), np.zeros(n, bool)
     table = motions.table
-    rows, q_rows = np.zeros(0, np.int64), []
+    rows, assembled = np.zeros(0, np.int64), np.zeros((0, *kinematics.drawn.shape[1:]))
     plain = np.flatnonzero(kinematics.plain)
     for some in (plain[k : k + ASSEMBLED] for k in range(0, len(plain), ASSEMBLED)):
         assembly = assemble(batch[some], kinematics.drawn[some], float(times[0]), kinematics.system.assembly_tolerance)
         states = assembly.states
         exact = assembly.closed & ~np.asarray(states.free, bool) & (states.miss <= EXACT * batch.size[some])
-        rows, q_rows = np.append(rows, some[exact]), [*q_rows, states.q[exact]]
+        rows, assembled = np.append(rows, some[exact]), np.concatenate([assembled, states.q[exact]])
     if not len(rows):
         table[:] = np.nan
         return motions, came
-    q = _coordinates(program.base, cases[rows], times[:1], np.concatenate(q_rows))
+    q = _coordinates(program.base, cases[rows], times[:1], assembled)
     march = TreeMarch(program, rows, q, cases.values[rows], float(times[0]))
     table[0, march.rows] = march.there["measures"]
     for k in range(1, len(times), AHEAD):
