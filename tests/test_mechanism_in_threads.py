@@ -114,7 +114,8 @@ def state(mech: lw.Mechanism, seed: int) -> dict[str, np.ndarray]:
     q, v = mech.project(mech.integrate(q, 0.05 * rng.normal(size=mech.nv)), v + rng.normal(size=mech.nv))
     a = mech.forward_dynamics(q, v, tau)  # loops stay closed
     arrays = {"q": q, "v": v, "a": a, "tau": tau, "dv": dv, "q1": mech.integrate(q, 0.1 * dv), "t": np.array(0.3)}
-    return {**arrays, "weights": rng.uniform(0.5, 2.0, int(mech.actuated.sum()))}
+    weights = rng.uniform(0.5, 2.0, int(mech.actuated.sum()))
+    return {**arrays, "weights": weights, "size": np.array(mech.programs.size)}
 
 
 def options(name: str, mech: lw.Mechanism) -> list[dict[str, Any]]:

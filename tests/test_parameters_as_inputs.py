@@ -104,6 +104,7 @@ def same_answers(source: lw.Mechanism, s: float) -> int:
     inputs = {"q": q, "v": v, "q1": own.integrate(q, 0.1 * v), "dv": 0.1 * v, "t": np.array(0.0)}
     inputs |= {name: random.normal(size=own.nv) for name in ("a", "tau")}
     inputs["weights"] = random.uniform(0.5, 2.0, int(own.actuated.sum()))
+    inputs["size"] = np.array(own.programs.size)
     if own.closed:  # a motion that actuators produce
         inputs["a"] = own.forward_dynamics(q, v, np.where(own.actuated, inputs["tau"], 0.0))
     answered = 0

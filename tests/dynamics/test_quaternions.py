@@ -13,7 +13,7 @@ from linkwright.kernels.interpret.interpreter import run
 from linkwright.model.joint_kinds import KINDS
 from linkwright.spatial.rotation import quaternion_matrix
 
-CLOSED_ALONE = ("position_correction", "velocity_projection", "constraint_forces", "actuator_forces")
+CLOSED_ALONE = ("position_correction", "velocity_projection", "constraint_forces", "actuator_forces", "joint_wrenches")
 TREES_ALONE = ("inverse_dynamics", "reactions", "inverse_dynamics_derivatives", "gear_forces")  # as single programs
 RATES = ("rate",)  # grows as the Euler parameters do
 MADE = {
@@ -45,7 +45,8 @@ def states(mech: lw.Mechanism, batch: int, seed: int = 3) -> dict[str, np.ndarra
         vectors["tau"] *= mech.actuated
         vectors["a"] = mech.forward_dynamics(q, vectors["v"], vectors["tau"])
     weights = rng.uniform(0.5, 2.0, (batch, int(mech.actuated.sum())))
-    return {"q": q, "q1": q1, "t": np.zeros(batch), "weights": weights, **vectors}
+    size = np.full(batch, mech.programs.size)
+    return {"q": q, "q1": q1, "t": np.zeros(batch), "weights": weights, "size": size, **vectors}
 
 
 def answers(mech: lw.Mechanism, function: str, given: dict[str, np.ndarray], **options: str) -> list[np.ndarray] | None:
