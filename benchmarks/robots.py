@@ -1,9 +1,10 @@
-"""Linkwright beside Pinocchio's Python calls on four robots: one run, one core, medians, ratios.
+"""Linkwright beside Pinocchio on four robots, its Python calls and its C++ library: one run, one core, medians, ratios.
 
-    python benchmarks/robots.py [--write]      prints the table; --write puts it into benchmarks/RESULTS.md
+    python benchmarks/robots.py [--write]      prints the tables; --write puts them into RESULTS.md and the README
 
 Both sides are timed in turns, round by round, so that a noisy machine is noisy to both; a ratio is the median of
-the rounds' ratios. The load rows run in fresh processes, with an empty cache and with a filled one.
+the rounds' ratios. The load rows run in fresh processes, with an empty cache and with a filled one. All times are
+processor time.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import pinocchio_cpp
 from table import cpu, replace_section
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -33,6 +36,7 @@ import linkwright as lw
 from robots import Twin, find
 
 Floats = NDArray[np.float64]
+README = Path(__file__).parents[1] / "README.md"
 
 
 @dataclass(frozen=True)
@@ -63,17 +67,34 @@ BOUNDS = {
 }
 
 
-def rounds(ours: Callable[[], Any], theirs: Callable[[], Any], n: int, times: int = 31) -> tuple[float, float, float]:
-    """Median seconds of each, and the median ratio, timed in turns."""
-    ours(), theirs()
+#: What makes so many calls.
+Calls = Callable[[int], None]
+
+
+def from_python(call: Callable[[], Any]) -> Calls:
+    """Calls in a loop of Python."""
+
+    def several(n: int) -> None:
+        for _ in range(n):
+            call()
+
+    return several
+
+
+def rounds(ours: Calls, theirs: Calls, n: int, times: int = 31) -> tuple[float, float, float]:
+    """Median seconds of a call of each, and the median ratio, timed in turns.
+
+    They are seconds of this process's work: on a busy machine the clock shows more for whom takes longer, since others
+    come in between.
+    """
+    ours(1), theirs(1)
     a, b = [], []
     for _ in range(times):
-        for call, found in ((ours, a), (theirs, b)):
-            call()  # the other side has just left its own data in the caches
-            start = time.perf_counter()
-            for _ in range(n):
-                call()
-            found.append((time.perf_counter() - start) / n)
+        for calls, column in ((ours, a), (theirs, b)):
+            calls(1)  # the other side has just left its own data in the caches
+            start = time.process_time()
+            calls(n)
+            column.append((time.process_time() - start) / n)
     ratios = [x / y for x, y in zip(a, b, strict=True)]
     return float(np.median(a)), float(np.median(b)), float(np.median(ratios))
 
@@ -136,11 +157,24 @@ def measure(robot: Robot) -> dict[str, tuple[float, float, float]]:
         "forward dynamics, batch of 10⁴": loop,
         "forward-dynamics derivatives, one state": lambda: pin.computeABADerivatives(model, data, pq, pv, pt),
     }
-    return {
-        work: rounds(ours, theirs[work], n, 9 if n == 1 else 31)
-        for work, (ours, n) in our_calls(t.mech, q, v, tau).items()
+    calls = our_calls(t.mech, q, v, tau)
+    table = {
+        work: rounds(from_python(ours), from_python(theirs[work]), n, 9 if n == 1 else 31)
+        for work, (ours, n) in calls.items()
     }
+    if pinocchio_cpp.missing():
+        return table
+    peer = pinocchio_cpp.Robot(find(robot.file), robot.base, robot.locked, (pq, pv, pt))
+    peer.check(model, data)
+    for work in pinocchio_cpp.WORKS:
+        ours, n = calls[work]
+        table[work + BESIDE_CPP] = rounds(from_python(ours), partial(peer.run, work), n)
+    peer.close()
+    return table
 
+
+#: What the names of rows end with whose peer is Pinocchio's C++ library.
+BESIDE_CPP = ", beside C++"
 
 #: The steps of a fresh process, in order; it prints the seconds of each, on the clock and of work.
 STEPS = ("import", "load", "derivatives")
@@ -173,6 +207,7 @@ def first_result(robot: Robot, cache: str, *, derivatives: bool = False) -> dict
     In a new process with this cache.
     """
     environment = {**os.environ, "LINKWRIGHT_CACHE": cache}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     given = [str(find(robot.file)), robot.base, "yes" if derivatives else "no", *robot.locked[:1]]
     command = [sys.executable, "-c", FIRST, *given]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -186,9 +221,9 @@ def loading(robot: Robot, times: int = 5) -> dict[str, tuple[float, float, float
     for _ in range(times):
         with tempfile.TemporaryDirectory() as folder:
             for seconds in (empty, filled):
-                seconds.append(first_result(robot, folder)["load"][0])
+                seconds.append(first_result(robot, folder)["load"][1])
     with tempfile.TemporaryDirectory() as folder:
-        compiled = first_result(robot, folder, derivatives=True)["derivatives"][0]
+        compiled = first_result(robot, folder, derivatives=True)["derivatives"][1]
     return {
         "derivatives compiled in, s": (compiled,) * 3,
         "load to first result, nothing cached, s": (float(np.median(empty)),) * 3,
@@ -212,30 +247,72 @@ def main() -> int:
         options.json.write_text(json.dumps(results, indent=1))
     if options.write:
         replace_section("robots", text)
+        replace_section("speed table", in_brief(results), README)
     return 0
 
 
-def render(results: dict[str, dict[str, tuple[float, float, float]]]) -> str:
+def versions() -> str:
     import pinocchio as pin
 
-    lines = [
+    return (
         f"{date.today()}, {cpu()}, Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"Pinocchio {pin.__version__}, Linkwright {lw.__version__}; one core. "
-        "Ratios to Pinocchio's Python call (in brackets: our time and theirs); bold where the bound is not met.",
+        f"Pinocchio {pin.__version__}, Linkwright {lw.__version__}"
+    )
+
+
+Results = dict[str, dict[str, tuple[float, float, float]]]
+
+
+def render(results: Results) -> str:
+    """The table of RESULTS.md."""
+    lines = [
+        f"{versions()}; one core, processor time. Ratios to Pinocchio's Python call, or to its C++ library called in "
+        "C++ (in brackets: our time, called from Python, and theirs); bold where the bound is not met.",
         "",
         "| work | " + " | ".join(results) + " |",
         "| --- |" + " --- |" * len(results),
     ]
     for work, bounds in BOUNDS.items():
         cells = []
-        for name, found in results.items():
-            ours, theirs, ratio = found[work]
+        for name, rows in results.items():
             bound = bounds[0 if name in (ROBOTS[0].name, ROBOTS[1].name) else 1]
-            text = f"{ratio:.2f} s" if work.endswith(", s") else f"{ratio:.3f} ({show(ours)} / {show(theirs)})"
+            ratio = rows[work][2]
+            text = f"{ratio:.2f} s" if work.endswith(", s") else pair(rows[work])
             mark = "**" if ratio > bound else ""
             cells.append(f"{mark}{text}{mark} ≤ {bound:g}")
         lines.append(f"| {work.removesuffix(', s')} | " + " | ".join(cells) + " |")
+    for work in (name + BESIDE_CPP for name in pinocchio_cpp.WORKS):
+        cells = [pair(rows[work]) if work in rows else "not measured" for rows in results.values()]
+        lines.append(f"| {work} | " + " | ".join(cells) + " |")
+    if reason := pinocchio_cpp.missing():
+        lines += ["", f"Pinocchio's C++ library is not measured: {reason}."]
     return "\n".join(lines)
+
+
+def pair(row: tuple[float, float, float]) -> str:
+    ours, theirs, ratio = row
+    return f"{ratio:.3f} ({show(ours)} / {show(theirs)})"
+
+
+def in_brief(results: Results) -> str:
+    """The table of the README: bold where we are faster."""
+    lines = ["| work | " + " | ".join(results) + " |", "| --- |" + " --- |" * len(results)]
+    for work in (*BOUNDS, *(name + BESIDE_CPP for name in pinocchio_cpp.WORKS)):
+        cells = []
+        for rows in results.values():
+            if work not in rows:
+                continue
+            ours, _, ratio = rows[work]
+            mark = "**" if ratio < 1.0 else ""
+            cells.append(f"{ratio:.2f} s" if work.endswith(", s") else f"{mark}{ratio:.3f}{mark} ({show(ours)})")
+        if cells:
+            lines.append(f"| {work.removesuffix(', s')} | " + " | ".join(cells) + " |")
+    text = (
+        f"In brackets: our time a call. {versions()}. [All numbers, and what limits them](benchmarks/RESULTS.md); "
+        "`make bench` measures on your machine. Every robot of `example-robot-data`, fixed and floating, [agrees with "
+        "Pinocchio](docs/agreement.md) to 1e-10 (derivatives 1e-8)."
+    )
+    return "\n".join([*lines, "", text])
 
 
 def show(seconds: float) -> str:

@@ -15,8 +15,8 @@ from linkwright.kernels import compiled as program_kernel
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.jax import handler, jax_function
 from linkwright.kernels.jax.handler_text import layout_doubt, stated_version
-from linkwright.kernels.jax.interpreter import JaxInterpreter
 from linkwright.kernels.jax.jax_function import to_jax
+from linkwright.kernels.jax.jax_interpreter import JaxInterpreter
 from linkwright.kernels.variant import native
 from linkwright.tape.build import ProgramBuilder, record, trace
 from linkwright.tape.program import ITEM, Each, Zero

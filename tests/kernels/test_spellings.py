@@ -10,7 +10,7 @@ from linkwright.exports.python_export import CASADI, SYMPY
 from linkwright.exports.python_templates import JAX
 from linkwright.kernels.c.spelling import HELPERS, C
 from linkwright.kernels.interpret import conversions
-from linkwright.kernels.jax.interpreter import JaxInterpreter
+from linkwright.kernels.jax.jax_interpreter import JaxInterpreter
 from linkwright.kernels.llvm.instructions import LLVM
 from linkwright.tape import operations as O
 from linkwright.tape.operations import spellings

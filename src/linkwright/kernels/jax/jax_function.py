@@ -23,7 +23,7 @@ from linkwright.kernels import compiled
 from linkwright.kernels.c.spelling import identifier
 from linkwright.kernels.interpret.conversions import imported
 from linkwright.kernels.jax.handler import doubt, target
-from linkwright.kernels.jax.interpreter import in_operations
+from linkwright.kernels.jax.jax_interpreter import in_operations
 from linkwright.kernels.variant import lanes, native
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
