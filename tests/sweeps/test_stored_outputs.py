@@ -354,3 +354,15 @@ def test_a_large_study_stays_in_chunks_and_is_resumed_from_them(tmp_path: Path) 
     assert lw.sweep(*arguments, store=store, **options).loaded == 24
     with pytest.raises(LinkwrightError, match="holds a study already"):
         lw.sweep(*arguments, store=tmp_path / "s", **options)
+
+
+@pytest.mark.usefixtures("_large")
+def test_dask_computes_on_chunks_that_are_read_one_by_one(
+    plan: Plan, tmp_path: Path, reads: list[tuple[int, str]]
+) -> None:
+    pytest.importorskip("dask")
+    study = lw.Study.open(stored(tmp_path / "s", plan))
+    mean = study.data["y"].chunk(case=study.plan.chunk).mean("case")
+    assert reads == []
+    assert np.allclose(mean.compute(scheduler="threads"), np.nanmean(study["y"], axis=0), rtol=1e-15)
+    assert {index for index, _ in reads} == {0, 1, 2}
