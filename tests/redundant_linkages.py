@@ -128,6 +128,22 @@ def lw_turn() -> np.ndarray:
     return q * np.sign(np.linalg.det(q))
 
 
+def parallelogram() -> tuple[lw.Mechanism, np.ndarray]:
+    """Two equal cranks and a coupler, in one line where q is zero; and how rates go together elsewhere."""
+    with lw.Builder("parallelogram") as b:
+        b.gravity((0.0, -9.81, 0.0))
+        first, coupler, second = (b.body(n, 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1)) for n in "abc")
+        b.joint("revolute", b.triad(b.ground), b.triad(first), "first")
+        b.joint("revolute", b.triad(first, (1, 0, 0)), b.triad(coupler), "near")
+        b.joint("revolute", b.triad(b.ground, (2, 0, 0)), b.triad(second), "last")
+        b.joint("revolute", b.triad(coupler, (2, 0, 0)), b.triad(second, (1, 0, 0)), "far", cut=True)
+    mech = b.build()
+    way = np.zeros(3)
+    for name, sign in (("first", 1.0), ("near", -1.0), ("last", 1.0)):
+        way[mech.joints[name].v_slice] = sign
+    return mech, way
+
+
 # -- the oracle ---------------------------------------------------------------------------------------------------
 _STEP, _SIDES = 2e-3, np.arange(-3, 4)
 _FIRST = np.array([-1, 9, -45, 0, 45, -9, 1]) / 60.0

@@ -19,6 +19,7 @@ from redundant_linkages import (
     goldberg_rows,
     line_symmetric_rows,
     loop,
+    parallelogram,
     sarrus,
     scissors,
 )
@@ -258,21 +259,6 @@ def test_cranks_that_determine_each_other_pass_where_each_loop_alone_is_singular
 
 
 # -- positions that are singular --------------------------------------------------------------------------------------
-def parallelogram() -> tuple[lw.Mechanism, np.ndarray]:
-    with lw.Builder("parallelogram") as b:
-        b.gravity((0.0, -9.81, 0.0))
-        first, coupler, second = (b.body(n, 1.0, (0.5, 0, 0), (0.01, 0.1, 0.1)) for n in "abc")
-        b.joint("revolute", b.triad(b.ground), b.triad(first), "first")
-        b.joint("revolute", b.triad(first, (1, 0, 0)), b.triad(coupler), "near")
-        b.joint("revolute", b.triad(b.ground, (2, 0, 0)), b.triad(second), "last")
-        b.joint("revolute", b.triad(coupler, (2, 0, 0)), b.triad(second, (1, 0, 0)), "far", cut=True)
-    mech = b.build()
-    way = np.zeros(3)
-    for name, sign in (("first", 1.0), ("near", -1.0), ("last", 1.0)):
-        way[mech.joints[name].v_slice] = sign
-    return mech, way
-
-
 #: Angles and rates from which cranks turn over or swing through both flat positions.
 STARTS = ((-0.7, 6.0), (-0.3, 6.5), (0.4, 5.0), (1.1, 7.0), (-1.2, 8.0), (0.9, -6.0))
 

@@ -315,7 +315,12 @@ class MechanismBase:
         return answer
 
     def _three(self, request: Request, *arrays: Any, t: Any) -> tuple[Floats, Floats, Floats]:
-        """The answer of a request with three outputs."""
+        """The answer of a request for derivatives."""
+        if self.programs.by_directions(request.function) and not has_scalars(*arrays):
+            # weight: the states of closed mechanisms
+            from linkwright.dynamics.directional_derivatives import derivatives
+
+            return derivatives(cast("Mechanism", self), request.function, *arrays, t=t)
         first, second, third = self._answer(request, *arrays, t=t)
         return first, second, third
 

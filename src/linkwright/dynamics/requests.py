@@ -223,6 +223,17 @@ class Structure:
 
 UNROLL = Method.unrolls  # links up to which a recursion is unrolled
 FEW_RATES = 12  # of closed mechanisms whose derivatives, all of them laid out, compile in seconds
+#: Rates of trees up to which derivatives are one program. Beyond, the first call would take more than some 5 s, or each
+#: call longer than by directions. Seconds and microseconds by one program and by directions: forward dynamics 2.3 s and
+#: 318 µs, 0.4 s and 486 µs (chain of 96), 6.6 s and 455 µs, 2.7 s and 660 µs (random tree, 122 rates), 3.7 s and
+#: 1290 µs, 0.4 s and 1300 µs (chain of 160); inverse dynamics 6 s and 37 µs, 1.2 s and 130 µs (chain of 48).
+WHOLE_MATRICES = {"forward_dynamics_derivatives": 96, "inverse_dynamics_derivatives": 40}
+#: The same with force elements and with gears: 2.3 s and 14 µs, 0.9 s and 190 µs (12 rates); 10 s and 78 µs, 1 s and
+#: 310 µs (24 rates).
+WHOLE_BY_TAPE = 16
+#: The same of closed mechanisms. Ladders of four-bars: 4.4 s and 22 µs, 0.4 s and 171 µs (33 rates); 7.5 s and 55 µs,
+#: 0.4 s and 330 µs (49 rates).
+WHOLE_OF_LOOPS = 36
 
 
 class RequestRules(Structure):
@@ -311,19 +322,24 @@ class RequestRules(Structure):
 
     def rolls(self, request: Request) -> bool:
         """Whether the answer is a loop over links: for many of them, or where the caller insists."""
-        spec = FUNCTIONS[request.function]
         if self.as_masses(request):
             named = request.method not in ("", *FREE_BODY_METHODS)
             most = METHODS[request.method].unrolls_by_name if named else UNROLL
             long = self.tree.n > most or bool(self.rotors) or self.carried_by_constraints
             return request.form == "rolled" or (long and request.form != "unrolled")
-        plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
-        plain = plain and (spec.loops or not self.closed)
-        able = spec.rolls and plain
+        able = self.can_roll(request)
         if request.form == "rolled" and not able:
             raise ModelError(f"{request.function} has no rolled form for this mechanism and these options")
         long = self.tree.n > (METHODS[request.method].unrolls if request.method else UNROLL)
         return able and (request.form == "rolled" or (long and request.form != "unrolled"))
+
+    def can_roll(self, request: Request) -> bool:
+        """Whether it has a rolled form."""
+        spec = FUNCTIONS[request.function]
+        if self.as_masses(request):
+            return True
+        plain = not request.free and not (spec.forces and self.description.elements) and not self.coupled
+        return spec.rolls and plain and (spec.loops or not self.closed)
 
     def check_recordable(self, request: Request) -> None:
         """Refuse what cannot be recorded for this mechanism; the request is `resolved`."""
@@ -343,8 +359,8 @@ class RequestRules(Structure):
         if most and self.pairs > most:
             raise ModelError(
                 f"{request.function} would lay out {self.pairs} pairs of related links, more than the {most} "
-                "that can be compiled; "
-                "for derivatives use products: mech.program('forward_dynamics').forward() and .reverse()"
+                "that can be compiled; for derivatives call the method of this name, "
+                "or use products: mech.program('forward_dynamics').forward() and .reverse()"
             )
 
     def _most_pairs(self, spec: Function) -> int:
@@ -399,17 +415,20 @@ class RequestRules(Structure):
 
         return Redundancy.of_arrays(stored_arrays(self.description.digest, "redundancy", arrays))
 
-    @cached_property
-    def derivable(self) -> bool:
-        """Whether the derivatives of forward dynamics can be laid out, and compiled within seconds."""
-        most = self._most_pairs(FUNCTIONS["forward_dynamics_derivatives"])
-        few = self.pairs <= most and not self.carried_by_constraints
-        if not self.closed or not few or self.rotors:
-            return few and not self.rotors
+    def by_directions(self, function: str) -> bool:
+        """Whether derivatives are computed column by column: where one program of all is slower, or there is none."""
+        nv = self.tree.coordinates.nv
+        if not self.closed:
+            plain = self.has_pair_derivatives and not self.coupled
+            return nv > (WHOLE_MATRICES[function] if plain else WHOLE_BY_TAPE)
+        if not FUNCTIONS[function].closed:
+            return False
+        if nv > WHOLE_OF_LOOPS or self.rotors or self.carried_by_constraints:
+            return True
         # weight: the recorders of closed mechanisms
         from linkwright.dynamics.closed.closed_derivatives import covers
 
-        return self.tree.coordinates.nv <= FEW_RATES or covers(self)
+        return nv > FEW_RATES and not covers(self)
 
     @cached_property
     def carried_by_constraints(self) -> bool:

@@ -222,7 +222,7 @@ class Kernel:
             leads.append(extent[:axes])
         lead, strides = leads[0] if leads else (), self._strides
         if leads.count(lead) != len(leads):
-            lead = common_lead(s, [a.shape for a in inputs], leads)
+            lead = common_lead(s.name, (port.name for port in s.inputs), inputs, leads)
             strides = self._lay_out(inputs, leads, lead)
         elif flags != _PLAIN:
             strides = self._lay_out(inputs, leads, lead)

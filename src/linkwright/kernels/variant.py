@@ -16,7 +16,7 @@ import struct
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -111,17 +111,17 @@ def wrong_dtype(program: str, name: str, actual: Any, wanted: str = "float64") -
     return DtypeError(f"{program}: {name} has dtype {actual}; needed is {wanted}", given=actual, wanted=wanted)
 
 
-def common_lead(s: Signature, shapes: Sequence[Shape], leads: Sequence[Shape]) -> Shape:
-    """The batch shape that those of the inputs broadcast to."""
+def common_lead(program: str, names: Iterable[str], arrays: Sequence[Any], leads: Sequence[Shape]) -> Shape:
+    """The batch shape that those of a program's inputs, with these names, broadcast to."""
     batches = {lead for lead in leads if lead}
     if len(batches) == 1:
         return batches.pop()
     try:
         return np.broadcast_shapes(*leads)
     except ValueError:
-        listing = ", ".join(f"{port.name} {shape}" for shape, port in zip(shapes, s.inputs, strict=True))
+        listing = ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=True))
         raise ShapeError(
-            f"{s.name}: the batch shapes of its inputs do not fit together: {listing}", given=tuple(leads)
+            f"{program}: the batch shapes of its inputs do not fit together: {listing}", given=tuple(leads)
         ) from None
 
 

@@ -24,7 +24,7 @@ from linkwright.dynamics.body_quantities import integrate
 from linkwright.dynamics.closed import constraint_space
 from linkwright.dynamics.closed.constraint_space import Elimination, Limits, Scales, gradient, responses, rows_of
 from linkwright.dynamics.closed.loop_constraints import ConstraintAtState, Surroundings, constraints_at, together
-from linkwright.dynamics.closed.redundancy import Blocks, Redundancy, redundancy
+from linkwright.dynamics.closed.redundancy import SINGULAR, Blocks, Redundancy, redundancy
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.inertia_checks import undetermined
 from linkwright.dynamics.methods import assembly_loops, newton_euler
@@ -274,9 +274,6 @@ def _joined(parts: Sequence[Array]) -> Array:
 
 
 MOST = 40  # rates up to which these are laid out
-#: Where the square of an angle between equations is less, a position is singular: rounding errors of derivatives are
-#: about 1e-16 over it.
-SINGULAR = 1e-8
 
 
 def derivatives(context: RecordingContext) -> tuple[Array, Array, Array]:
@@ -284,8 +281,8 @@ def derivatives(context: RecordingContext) -> tuple[Array, Array, Array]:
     nv = context.factory.tree.coordinates.nv
     if nv > MOST:
         raise ModelError(
-            f"forward_dynamics_derivatives of this closed mechanism are laid out up to {MOST} rates; it has {nv}: "
-            "use mech.linearise, or products with mech.program('forward_dynamics', form='unrolled').forward()"
+            f"forward_dynamics_derivatives of this closed mechanism are one program up to {MOST} rates; it has {nv}: "
+            "call the method of this name, or use products: mech.program('forward_dynamics', form='rolled').forward()"
         )
     if not nv:
         return np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0))

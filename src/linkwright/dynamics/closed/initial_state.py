@@ -26,6 +26,7 @@ from linkwright.dynamics.closed.contradictions import no_rates, no_state
 from linkwright.dynamics.closed.initial_conditions import EXACT, Conditions, least_rates, rates_met, undetermined_rates
 from linkwright.dynamics.closed.initial_search import Search
 from linkwright.dynamics.closed.projection import Projector
+from linkwright.dynamics.closed.singular import Regularity
 from linkwright.dynamics.equilibrium import frozen
 from linkwright.dynamics.joint_reactions import Reacting
 from linkwright.errors import AssemblyError
@@ -180,6 +181,11 @@ class Auxiliary:
     def projector(self) -> Projector:
         """The projection of a closed mechanism's states."""
         return Projector(self.mech)
+
+    @cached_property
+    def regularity(self) -> Regularity:
+        """Whether positions of a closed mechanism are regular."""
+        return Regularity(self.mech)
 
     @cached_property
     def frozen(self) -> Mechanism:

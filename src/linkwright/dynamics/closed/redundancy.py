@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 #: A singular value of G below this part of the largest counts as zero.
 MOTION_RANK = 1e-9
+#: Where the square of an angle between equations is less, a position is singular: rounding errors of derivatives are
+#: about 1e-16 over it.
+SINGULAR = 1e-8
 
 
 def constraint_jacobian(mech: Mechanism, q: Floats, t: Any = 0.0) -> tuple[Floats, Floats]:

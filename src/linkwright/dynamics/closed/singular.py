@@ -1,4 +1,4 @@
-"""What goes wrong in a singular position: the equations that depend on each other there, and not around it."""
+"""Singular positions: whether a position is one, and the equations that depend on each other there and not around."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike
 
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.closed.consistent import one
-from linkwright.dynamics.closed.redundancy import Position, assembled_positions, constraint_jacobian
+from linkwright.dynamics.closed.redundancy import (
+    SINGULAR,
+    Position,
+    allowed,
+    assembled_positions,
+    constraint_jacobian,
+)
+from linkwright.errors import LinkwrightError
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
@@ -66,3 +73,50 @@ def singular(mech: Mechanism, q: ArrayLike, t: float) -> list[tuple[str, str]]:
     share = (lost / lost.max(axis=0)).max(axis=1)
     named = [programs.constraint_rows[row] for row in np.argsort(-share, kind="stable") if share[row] > SHARE]
     return list(dict.fromkeys((str(constraint), about) for constraint, about in named))
+
+
+class Regularity:
+    """Whether positions of a mechanism are regular: whether their equations have as many independent ones as those
+    around the first position.
+
+    Drivers are around it where time goes on. Mechanisms with more than `DENSE` entries in G are not looked at.
+    """
+
+    def __init__(self, mech: Mechanism) -> None:
+        self.mech, self._most = mech, -1
+
+    def holds(self, q: Floats, t: float) -> bool:
+        """Whether a position is regular."""
+        if len(self.mech.constraints) * self.mech.nv > DENSE:
+            return True
+        g, drift = constraint_jacobian(self.mech, q, t)
+        rank = self._rank(g)
+        if self._most < 0 and np.isfinite(g).all():
+            self._most = max((self._rank(x) for x in self._around(q, t, g, drift)), default=rank)
+        self._most = max(self._most, rank)
+        return rank == self._most
+
+    def _rank(self, g: Floats) -> int:
+        """How many equations are independent, by the squares of singular values."""
+        plain = self.mech.programs.without_units(g)
+        if not np.isfinite(plain).all():
+            return 0
+        largest = float(np.max(np.sum(plain**2, axis=1), initial=0.0))
+        return int(np.sum(np.linalg.eigvalsh(plain.T @ plain) > SINGULAR * largest))
+
+    def _around(self, q: Floats, t: float, g: Floats, drift: Floats) -> list[Floats]:
+        """G of assembled positions around one."""
+        mech, rng = self.mech, np.random.default_rng(0)
+        pace = float(np.max(np.abs(drift) / mech.programs.constraint_units, initial=0.0))
+        later = t + AROUND / pace if pace else t
+        z, _ = allowed(mech, np.where(mech.programs.driven[:, None], 0.0, g))
+        around = []
+        for _ in range(POSITIONS):
+            change = z @ rng.choice([-1.0, 1.0], z.shape[1])
+            most = float(np.max(np.abs(change) / mech.programs.rate_units, initial=1e-300))
+            try:
+                there = mech.project(mech.integrate(q, AROUND * change / most), None, t=later)[0]
+            except LinkwrightError:
+                continue
+            around.append(constraint_jacobian(mech, there, later)[0])
+        return around

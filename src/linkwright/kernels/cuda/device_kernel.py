@@ -256,7 +256,7 @@ class DeviceKernel:
                 if axes < 0 or array.shape[axes:] != port.shape:
                     raise wrong_shape(s.name, port.name, array.shape, port.shape)
                 leads.append(array.shape[:axes])
-            lead = common_lead(s, [a.shape for a in inputs], leads)
+            lead = common_lead(s.name, (port.name for port in s.inputs), inputs, leads)
             try:
                 results = self._answer(home, inputs, leads, lead, precision, out)
             except MemoryError as error:
