@@ -18,6 +18,7 @@ class _Array:
 
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)
+    nbytes = property(lambda self: self.array.nbytes)
 
     def reshape(self, shape):
         return type(self)(self.array.reshape(shape))
@@ -35,6 +36,15 @@ class Tensor(_Array):
 
     def detach(self):
         return self
+
+    def get_device(self):
+        return 0
+
+    def data_ptr(self):
+        return self.array.data.ptr
+
+    def is_contiguous(self):
+        return self.array.flags.c_contiguous
 
     def movedim(self, source, target):
         return Tensor(fake_cupy.moveaxis(self.array, source, target))
