@@ -7,7 +7,7 @@ Cases that are not plainly regular, or that drivers do not determine, are left t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,12 @@ from linkwright.errors import LinkwrightError
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism import Mechanism
 from linkwright.model.parameter_cases import Cases
-from linkwright.outputs.output_functions import Measure, all_parts
+from linkwright.outputs.output_functions import Measure, Reduced, all_parts
 from linkwright.outputs.output_language import Output
 from linkwright.outputs.output_values import Motions
+from linkwright.outputs.running_reductions import RUNNING
+from linkwright.spatial.algebra import Array
+from linkwright.tape.block import where
 from linkwright.tape.program import Program
 
 #: Rates up to which a study's steps are straight code: a study compiles them whatever the number of its cases.
@@ -55,7 +58,31 @@ class TreeProgram:
         request = MotionProgram("measured step", free, repr(wanted))
         self.kernel: Kernel = base.kernels.further(request, recorded)
         self.base, self.count = base, len(measures)
+        self.free = free
         self.kernel.signature  # noqa: B018  # recorded here, where an error is not a case's
+
+    def march(self, parts: Sequence[Reduced]) -> Program:
+        """The step with reductions of outputs in it, as `PointRecorder.march_program` has it."""
+        # weight: the recursions, which code from the cache does not need
+        from linkwright.dynamics.closed.motion_point import BodiesMoving, PointRecorder
+
+        constants = dict(self.base.description.parameters)
+        running = [RUNNING[part.kind] for part in parts]
+        wanted = [(measure.quantity, measure.order) for measure in self.measures]
+
+        def carry(carried: Array, bodies: BodiesMoving, t: Any, first: Any) -> Array:
+            names = {**constants, **bodies.parameters, "TIME": t}
+            names |= dict(zip((x.name for x in self.measures), bodies.measured(wanted), strict=True))
+            numbers: list[Any] = []
+            for part, reduction in zip(parts, running, strict=True):
+                x = part.inner.evaluate(names)
+                before = tuple(carried[len(numbers) : len(numbers) + reduction.size])
+                ways = reduction.start(x, t), reduction.go_on(before, x, t)
+                numbers += [where(first > 0.0, one, other) for one, other in zip(*ways, strict=True)]
+            return np.array(numbers or [0.0 * t])
+
+        width = max(sum(x.size for x in running), 1)
+        return PointRecorder(self.base.programs, self.free).march_program(width, carry)
 
     @classmethod
     def of(cls, base: Mechanism, free: tuple[str, ...], outputs: Sequence[Output]) -> TreeProgram | None:
@@ -121,20 +148,13 @@ class MeasuredMotions(Motions):
 
 def tree_motions(program: TreeProgram, kinematics: CaseKinematics) -> tuple[MeasuredMotions, Bools]:
     """The motions of cases, NaN where they did not come, and which came."""
-    times, batch, cases = kinematics.times, kinematics.batch, kinematics.cases
+    times, cases = kinematics.times, kinematics.cases
     n = len(cases)
     motions, came = MeasuredMotions(cases, times, program.measures), np.zeros(n, bool)
     table = motions.table
-    rows = np.flatnonzero(kinematics.plain)
+    q, rows = tree_starts(program, kinematics)
     if not len(rows):
         return motions, came
-    assembly = assemble(batch[rows], kinematics.drawn[rows], float(times[0]), kinematics.system.assembly_tolerance)
-    states = assembly.states
-    exact = assembly.closed & ~np.asarray(states.free, bool) & (states.miss <= EXACT * batch.size[rows])
-    rows = rows[exact]
-    if not len(rows):
-        return motions, came
-    q = _coordinates(program.base, cases[rows], times[:1], states.q[exact])
     march = TreeMarch(program, q, cases.values[rows], float(times[0]))
     for k, t in enumerate(times.tolist()):
         if k:
@@ -148,6 +168,21 @@ def tree_motions(program: TreeProgram, kinematics: CaseKinematics) -> tuple[Meas
     came[rows[march.rows]] = True
     table[:, ~came] = np.nan
     return motions, came
+
+
+def tree_starts(program: TreeProgram, kinematics: CaseKinematics) -> tuple[Floats, NDArray[np.int64]]:
+    """The coordinates at the first time of the cases that begin in regular positions, and which cases these are."""
+    times, batch, cases = kinematics.times, kinematics.batch, kinematics.cases
+    rows = np.flatnonzero(kinematics.plain)
+    if not len(rows):
+        return np.zeros((0, program.base.nq)), rows
+    assembly = assemble(batch[rows], kinematics.drawn[rows], float(times[0]), kinematics.system.assembly_tolerance)
+    states = assembly.states
+    exact = assembly.closed & ~np.asarray(states.free, bool) & (states.miss <= EXACT * batch.size[rows])
+    rows = rows[exact]
+    if not len(rows):
+        return np.zeros((0, program.base.nq)), rows
+    return _coordinates(program.base, cases[rows], times[:1], states.q[exact]), rows
 
 
 def _coordinates(base: Mechanism, cases: Cases, time: Floats, states: Floats) -> Floats:

@@ -305,6 +305,26 @@ class PointRecorder:
 
         return self._recorded(motion_step, self.nq, self.nv, self.nv, MEMORY, 1, 1)
 
+    def march_program(self, width: int, carry: Callable[[Array, BodiesMoving, Any, Any], Array]) -> Program:
+        """q, v, a, memory, good, carried, when, p → the first six at the end of a step: steps follow each other.
+
+        `when` has the time there, the length of the step, whether the point counts, and whether it is the first that
+        does. `good` stays 1 while all steps are good. `carried` has `width` numbers, which `carry` makes of those
+        before, the motion of the bodies, the time and whether it is the first; where the point counts.
+        """
+
+        def motion_march(
+            q: Array, v: Array, a: Array, memory: Array, good: Array, carried: Array, when: Array, p: Array = NONE
+        ) -> Any:
+            t, h, counts, first = when
+            step = self.step((q, v, a), memory, t, h, p)
+            x = step.point
+            fresh = carry(carried, self.bodies(x.q, x.v, x.a, p), t, first)
+            numbers = np.array([where(counts > 0.0, y, before) for y, before in zip(fresh, carried, strict=True)])
+            return x.q, x.v, x.a, step.memory, np.array([minimum(good[0], step.good)]), numbers
+
+        return self._recorded(motion_march, self.nq, self.nv, self.nv, MEMORY, 1, width, 4)
+
     def turn_program(self) -> Program:
         """q, v, a, p → rotations, angular velocities and angular accelerations of the bodies."""
 

@@ -69,6 +69,16 @@ class Walked(NamedTuple):
         return np.uint64(self.array.data.ptr + self.array.itemsize * self.state * state)
 
 
+#: Seconds that a launch may take by a cautious guess: a GPU with a screen stops longer ones, and Ctrl-C waits for it.
+LAUNCH = 1.0
+ONE, MANY = 5e-9, 1e-12  # seconds per operation: one after another in a thread, and over all threads
+
+
+def calls_at_once(work: int, count: int) -> int:
+    """How many calls of a program of so many operations a launch makes for each of `count` states."""
+    return max(1, int(LAUNCH / (max(work, 1) * max(ONE, MANY * count))))
+
+
 class MarchKernel:
     """A program on the current device that states march through, a thread each."""
 

@@ -11,6 +11,7 @@ import sys
 import types
 
 import numpy as np
+
 from cuda_shim import launch
 
 log: list[tuple] = []
@@ -218,6 +219,9 @@ class RawModule:
         return call
 
 
+__version__ = "0"
+
+
 def asarray(values):
     array = np.ascontiguousarray(values)
     made = ndarray(np.shape(values), array.dtype)
@@ -266,7 +270,12 @@ cuda = types.SimpleNamespace(
     Stream=Stream,
     UnownedMemory=Memory,
     get_current_stream=get_current_stream,
-    runtime=types.SimpleNamespace(getDevice=lambda: current_device),
+    runtime=types.SimpleNamespace(
+        getDevice=lambda: current_device,
+        getDeviceCount=lambda: 1,
+        getDeviceProperties=lambda number: {"name": b"a stand-in"},
+        memGetInfo=lambda: (2**34, 2**34),
+    ),
 )
 
 
