@@ -175,9 +175,7 @@ def test_a_full_device_is_told(stream, tree, monkeypatch):
 
     q = fake_cupy.asarray(state(tree, 5)[0])
     monkeypatch.setattr(fake_cupy, "empty", full)
-    with pytest.raises(
-        KernelError, match=r"GPU 0 has no room for mass_matrix of 5 states \(16 GiB are free\): give fewer"
-    ):
+    with pytest.raises(KernelError, match=r"GPU 0 has no room for mass_matrix of 5 states .*: give fewer"):
         tree.mass_matrix(q)
 
 

@@ -122,3 +122,30 @@ def test_without_cupy_the_error_says_what_to_install_before_anything_is_computed
     monkeypatch.setattr(case_engine.Engine, "__init__", lambda *_: pytest.fail("an engine"))
     with pytest.raises(KernelError, match="pip install cupy-cuda12x"):
         lw.sweep(FOUR_BAR, {"coupler": [3.0]}, ["reach = max(pen.x)"], on="gpu", times=TIMES)
+
+
+SLIDER_OUTPUTS = [
+    "travel = range(block.x)",
+    "fastest = max(block.vx)",
+    "swing = range(rev1.angle)",
+    "spin = max(pend2.wz)",
+]
+
+
+def test_slider_cranks_with_a_rod_that_may_spin_have_the_numbers_of_the_cpu(cupy, monkeypatch):
+    values = RNG.uniform([5.0, 9.5, 2.0], [7.0, 11.0, 3.0], (20, 3))
+    fails = [[6.0, 10.0, 8.0], [12.0, 3.0, 3.0], [6.0, 6.5, 3.0], [6.0, 10.0, 15.0]]
+    values = np.concatenate([values, fails])
+    names = ("crank_length", "rod_length", "stroke")
+    cpu, gpu = on_both(SLIDER_CRANK, names, SLIDER_OUTPUTS, values, None)
+    agree(cpu, gpu)
+    assert [bool(reason) for reason in gpu.reasons] == [False] * 20 + [True] * 4
+
+
+def test_on_the_cpu_the_motions_of_a_freedom_are_those_of_the_bodies(monkeypatch):
+    values = RNG.uniform([5.0, 9.5, 2.0], [7.0, 11.0, 3.0], (10, 3))
+    task = make_task(SLIDER_CRANK, ("crank_length", "rod_length", "stroke"), SLIDER_OUTPUTS)
+    engine, oracle = case_engine.Engine(task), case_engine.Engine(task)
+    assert engine.way.program is not None
+    oracle.way.program = None
+    agree(oracle.run(values), engine.run(values))

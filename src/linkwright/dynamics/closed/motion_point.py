@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
+from linkwright.base.locks import cached_property
 from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.kinematic_motion import DRIFT, FOLLOWED, JUMP, MISMATCH, REST, SLACK, TURN
 from linkwright.constraints.program_layout import INTEGRATED
@@ -38,6 +39,7 @@ from linkwright.dynamics.methods.newton_euler import motions
 from linkwright.dynamics.recording_context import RecordingContext
 from linkwright.dynamics.requests import UNROLL, RequestRules
 from linkwright.dynamics.traversals.traversal import Unrolled
+from linkwright.model.placements import SMALL, mean_squares
 from linkwright.model.quantities import Quantity
 from linkwright.spatial.algebra import Array, cross, dot, is_zero, point_acceleration, point_velocity
 from linkwright.tape.block import absolute, maximum, minimum, where
@@ -89,7 +91,8 @@ class PointRecorder:
     Where the drivers leave rates free, they are those of least norm, and a step is good only if the position that was
     reached is their integral as it is: so are motions that do not excite the freedom, as the spin of a rod in a plane.
 
-    Raises Undetermined for a freedom with parameters as inputs, and where the mechanism is too large for straight code.
+    Raises Undetermined for a freedom with parameters as inputs that change the units of twists otherwise than by the
+    places of frames, and where the mechanism is too large for straight code.
     """
 
     def __init__(self, factory: RequestRules, free: Sequence[str] = ()) -> None:
@@ -116,7 +119,7 @@ class PointRecorder:
         pattern = np.array([[not is_zero(g[i][k]) for k in self.others] for i in rest], bool)
         pattern = pattern.reshape(len(rest), len(self.others))
         used = [i for i, row in zip(rest, pattern, strict=True) if row.any()]
-        if len(used) < len(self.others) and not self.free:
+        if len(used) < len(self.others) and (not self.free or self._lengths_known):
             self.known, self.others, self.least_norm = {}, list(range(self.nv)), sorted([*used, *self.known.values()])
             return np.zeros(1)
         blocks = blocks_of(pattern)
@@ -158,9 +161,9 @@ class PointRecorder:
         context = RecordingContext(self.factory, Request("integrate"), {"q": q, "dv": dv})
         return np.asarray(body_quantities.integrate(context.traversal()))
 
-    def _system(self, q: Array, g: Array) -> RateSystem | LeastNorm:
+    def _system(self, q: Array, g: Array, p: Array) -> RateSystem | LeastNorm:
         if self.least_norm:
-            return LeastNorm(np.asarray(g)[self.least_norm], self._metric(q), self.row_units[self.least_norm])
+            return LeastNorm(np.asarray(g)[self.least_norm], self._metric(q, p), self.row_units[self.least_norm])
         units = self.units[self.others]
         return RateSystem(np.asarray(g)[:, self.others], self.blocks, units, self.row_units)
 
@@ -178,11 +181,11 @@ class PointRecorder:
         change = self._largest(q[driven] - guess[driven], self.units[driven])
         for _ in range(steps):
             phi, g, _ = self.equations(q, t, p)
-            delta = self._solved(self._system(q, g), -phi)
+            delta = self._solved(self._system(q, g, p), -phi)
             q = self.moved(q, self._all({}, delta))
             change = change + self._largest(delta, self.units[self.others])
         phi, g, rate = self.equations(q, t, p)
-        system = self._system(q, g)
+        system = self._system(q, g, p)
         v = self._rates(g, system, rate)
         a = self._changing(q, v, t, p) if self.least_norm else self._rates(g, system, self.bias(q, v, t, p))
         rows = [k for k, x in enumerate(phi) if getattr(x, "value", None) is None and k not in self.known.values()]
@@ -214,6 +217,10 @@ class PointRecorder:
             (drift, DRIFT * way + 1e-9),
             (mismatch, MISMATCH * speed + REST * fastest),
         ]
+        if self.least_norm and self.free and self._lengths_vary:  # the same bodies' frames tell lengths
+            own, typical = self._own_lengths(p)
+            for x, known in zip(own, self._framed, strict=True):
+                limits.append((SMALL * typical, x) if known else (x, SMALL * typical))
         system = point.system
         if isinstance(system, LeastNorm):  # what the equations leave free must be the integral of its rate already
             limits.append((self._largest(system.free(drifted), self.units), INTEGRATED))
@@ -251,23 +258,69 @@ class PointRecorder:
     def _solved(self, system: RateSystem | LeastNorm, right: Array, *, refined: bool = False) -> Array:
         return system.solve(right[self.least_norm] if self.least_norm else right, refined=refined)
 
-    def _metric(self, q: Array) -> Array:
+    def _metric(self, q: Array, p: Array) -> Array:
         """A of the norm vᵀA v of the rates: the bodies' twists in the units by which `constraints/` measures them."""
-        units, tree = Equations(self.factory.description).units, self.factory.tree
+        tree, scales = self.factory.tree, self._scales(p)
         columns = []
         for k in range(self.nv):
-            traversal = moving(self.context(q, np.eye(self.nv)[k], 0.0, NONE))
+            traversal = moving(self.context(q, np.eye(self.nv)[k], 0.0, p))
             parts: list[Any] = []
             for i, body in enumerate(tree.topology.body.tolist()):
                 w, frame = traversal.rows[i]["w"], traversal.links[i].frame
                 origin = -(frame.rotation.matrix().T @ frame.p)
-                parts += [*(point_velocity(w[:3], w[3:], origin) / units[body, :3]), *(w[3:] / units[body, 3:])]
+                twist = [*point_velocity(w[:3], w[3:], origin), *w[3:]]
+                parts += [x * scale for x, scale in zip(twist, scales[body], strict=True)]
             columns.append(np.array(parts))
         return np.array([[dot(x, y) for y in columns] for x in columns])
 
+    def _scales(self, p: Array) -> list[list[Any]]:
+        """By what the bodies' twists are multiplied: turns by the bodies' lengths, which parameters may change."""
+        d = self.factory.description
+        if not self.free or not self._lengths_vary:
+            return [(1.0 / row).tolist() for row in Equations(d).units]
+        return [[1.0, 1.0, 1.0, x, x, x] for x in self._lengths(p)]
+
+    def _lengths(self, p: Array) -> list[Any]:
+        """The length of each body, as `body_lengths` has it where frames tell those of the same bodies."""
+        own, typical = self._own_lengths(p)
+        return [x if known else typical for x, known in zip(own, self._framed, strict=True)]
+
+    def _own_lengths(self, p: Array) -> tuple[list[Any], Any]:
+        """What the frames of each body tell of its length, and a typical one."""
+        d, parameters = self.factory.description, dict(zip(self.free, p, strict=True))
+
+        def array(name: str) -> Any:
+            rows = len(getattr(d, name))
+            numbers = [[*self.factory.tree.row(name, k, parameters)] for k in range(rows)]
+            return np.array(numbers, dtype=object).reshape(rows, 3)
+
+        squares = mean_squares(d, array)
+        return [np.sqrt(x) for x in squares], np.sqrt(sum(squares, 0.0) * (1.0 / d.nb))
+
+    @cached_property
+    def _framed(self) -> list[bool]:
+        """Which bodies' frames tell their lengths, where the parameters are as declared."""
+        d = self.factory.description
+        squares = mean_squares(d, lambda name: np.asarray(getattr(d, name), dtype=np.float64))
+        flags: list[bool] = (np.sqrt(squares) > SMALL * np.sqrt(np.sum(squares) / d.nb)).tolist()
+        return flags
+
+    @cached_property
+    def _lengths_vary(self) -> bool:
+        free = set(self.free)
+        bound = ((array, x) for (array, _), x in self.factory.description.bindings.items())
+        return any(array in ("pi", "pj", "frame_p") and not free.isdisjoint(x.names()) for array, x in bound)
+
+    @cached_property
+    def _lengths_known(self) -> bool:
+        """Whether the units of twists follow from the free parameters in a simple way."""
+        d = self.factory.description
+        turning = d.mimics or any(d.kind_of(j).name == "screw" for j in range(d.nj))
+        return not self._lengths_vary or (not turning and any(self._framed))
+
     def _least_rates(self, q: Array, t: Any, p: Array) -> Array:
         _, g, rate = self.equations(q, t, p)
-        return self._solved(self._system(q, g), -rate, refined=True)
+        return self._solved(self._system(q, g, p), -rate, refined=True)
 
     def _changing(self, q: Array, v: Array, t: Any, p: Array) -> Array:
         """How the rates of least norm change along the motion."""
