@@ -57,7 +57,7 @@ def test_four_bars_have_the_numbers_of_the_cpu_whatever_is_reduced(cupy):
     cpu, gpu = on_both(FOUR_BAR, ("crank", "coupler"), OUTPUTS, values, TIMES)
     agree(cpu, gpu)
     assert not any(gpu.reasons)
-    assert [entry[0] for entry in fake_cupy.log].count("launch") == 2
+    assert [entry[0] for entry in fake_cupy.log].count("launch") == 3  # starts, first points, motions
 
 
 def test_cases_that_fail_have_the_reasons_of_the_cpu(cupy, monkeypatch):
@@ -79,7 +79,7 @@ def test_cases_that_need_shorter_steps_march_again_by_halves(cupy, monkeypatch):
     monkeypatch.setattr(tree_cases.TreeMarch, "tried", lambda *_: pytest.fail("on the CPU"))
     gpu = engine.run(values)
     agree(cpu, gpu)
-    assert [entry[0] for entry in fake_cupy.log].count("launch") > 2
+    assert [entry[0] for entry in fake_cupy.log].count("launch") > 3
 
 
 def test_a_study_goes_there_with_on_gpu(cupy):
@@ -98,7 +98,7 @@ def test_long_marches_are_several_launches(cupy, monkeypatch):
     monkeypatch.setattr(device_kernel, "ONE", 1.0)  # a launch of one step
     cpu, gpu = on_both(FOUR_BAR, ("crank", "coupler"), ["reach = max(pen.x)"], values, TIMES[:7])
     agree(cpu, gpu)
-    assert [entry[0] for entry in fake_cupy.log].count("launch") == 8
+    assert [entry[0] for entry in fake_cupy.log].count("launch") == 9
 
 
 @pytest.mark.parametrize(
@@ -149,3 +149,15 @@ def test_on_the_cpu_the_motions_of_a_freedom_are_those_of_the_bodies(monkeypatch
     assert engine.way.program is not None
     oracle.way.program = None
     agree(oracle.run(values), engine.run(values))
+
+
+def test_cases_that_are_drawn_in_place_are_not_assembled_on_the_cpu(cupy, monkeypatch):
+    values = RNG.uniform([5.0, 9.5, 2.0], [7.0, 11.0, 3.0], (12, 3))
+    task = make_task(SLIDER_CRANK, ("crank_length", "rod_length", "stroke"), SLIDER_OUTPUTS)
+    cpu, engine = case_engine.Engine(task).run(values), device_cases.DeviceEngine(task)
+    monkeypatch.setattr(device_cases, "tree_starts", lambda *_: pytest.fail("on the CPU"))
+    agree(cpu, engine.run(values))
+    impossible = np.array([[6.0, 5.0, 2.0]])  # a rod that is shorter than the crank: the drawing has no numbers
+    monkeypatch.undo()
+    fake_cupy.install(monkeypatch)
+    assert engine.run(impossible).reasons == case_engine.Engine(task).run(impossible).reasons

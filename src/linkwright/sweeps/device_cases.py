@@ -8,7 +8,9 @@ so, or does not begin in regular positions, is computed by `case_engine`, as is 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +20,8 @@ from linkwright.constraints.batch_march import PARTS
 from linkwright.constraints.case_motions import CaseKinematics
 from linkwright.errors import ModelError
 from linkwright.kernels.cuda.device_arrays import cupy, gpu
-from linkwright.kernels.cuda.device_kernel import MarchKernel, Walked, calls_at_once
-from linkwright.kernels.variant import threads
+from linkwright.kernels.cuda.device_kernel import DeviceKernel, MarchKernel, Walked, calls_at_once
+from linkwright.kernels.variant import Signature, threads
 from linkwright.model.parameter_cases import Cases
 from linkwright.outputs.running_reductions import RUNNING, running_parts
 from linkwright.sweeps.case_engine import Engine, Kinematic
@@ -31,6 +33,10 @@ from linkwright.sweeps.tree_cases import TreeProgram, tree_starts
 CHUNK, STARTS = 2**20, 4096
 
 
+_Part = TypeVar("_Part")
+_Answer = TypeVar("_Answer")
+
+
 class DeviceMarch:
     """The march of a study's cases on the current device."""
 
@@ -40,8 +46,19 @@ class DeviceMarch:
             raise refusal("an output is a series, or reduces what is reduced already")
         self.model, self.program, self.times, self.parts = model, program, times, parts
         self.sizes = [RUNNING[part.kind].size for part in parts]
-        march = program.march(parts)
+        march, start = program.march(parts), program.drawn_start()
+        self.begin = np.zeros(0)
+        if start is not None:
+            declared = Cases(model.base.description, model.names, self._declared)
+            begin, good = tree_starts(program, CaseKinematics(model.kinematics, declared, times, model.system, {}))
+            self.begin, start = (begin[0], start) if len(good) else (self.begin, None)
+        self.start = None if start is None else DeviceKernel(Signature.of(start, ()), start)
         self.kernel, self.work = MarchKernel(march, "float64"), sum(march.count().values())
+
+    @property
+    def _declared(self) -> Floats:
+        """(1, k): the swept parameters as declared."""
+        return np.array([[self.model.base.parameters[name] for name in self.model.names]])
 
     def __call__(self, cases: Cases) -> tuple[dict[str, Floats], Bools]:
         """The reductions (n,) by name, and which cases came to the end; of the others they mean nothing."""
@@ -60,18 +77,33 @@ class DeviceMarch:
         return numbers, came & np.isfinite(carried).all(axis=1)
 
     def _starts(self, cases: Cases) -> tuple[Floats, NDArray[np.int64]]:
-        """The coordinates of the cases that begin in regular positions, and which these are."""
+        """The coordinates of the cases that begin in regular positions, and which these are.
+
+        Those of cases that are drawn in place come from the device, the others are assembled by threads of the CPU.
+        """
+        q, rows = self._drawn(cases)
+        others = np.setdiff1d(np.arange(len(cases)), rows, assume_unique=True)
+        parts = [others[k : k + STARTS] for k in range(0, len(others), STARTS)]
         kinematics, system = self.model.kinematics, self.model.system
 
-        def found(first: int) -> tuple[Floats, NDArray[np.int64]]:
-            some = cases[first : first + STARTS]
-            q, rows = tree_starts(self.program, CaseKinematics(kinematics, some, self.times, system, {}))
-            return q, rows + first
+        def assembled(part: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
+            start, good = tree_starts(self.program, CaseKinematics(kinematics, cases[part], self.times, system, {}))
+            return start, part[good]
 
-        firsts = range(0, len(cases), STARTS)
-        with np.errstate(all="ignore"), ThreadPoolExecutor(threads()) as pool:
-            q, rows = zip(*pool.map(found, firsts), strict=True)
-        return np.concatenate(q), np.concatenate(rows)
+        starts = [(q, rows), *_in_threads(assembled, parts)]
+        return np.concatenate([x for x, _ in starts]), np.concatenate([x for _, x in starts])
+
+    def _drawn(self, cases: Cases) -> tuple[Floats, NDArray[np.int64]]:
+        """The same of those whose bodies are drawn where the constraints hold."""
+        if self.start is None:
+            return np.zeros((0, self.program.base.nq)), np.zeros(0, np.int64)
+        cp = cupy()
+        arrays = [cp.asarray(x) for x in (self.begin, self.times[:1], cases.values)]
+        q, closed = self.start(arrays)
+        parts = [slice(k, k + STARTS) for k in range(0, len(cases), STARTS)]
+        possible = np.concatenate(_in_threads(lambda part: cases[part].possible, parts))
+        rows = np.flatnonzero(possible & (closed.get()[:, 0] > 0.0))
+        return q.get()[rows], rows
 
     def _marched(self, q: Floats, p: Floats, parts: int) -> tuple[Floats, Bools]:
         """What the reductions carry at the end, and whether all steps were good, with intervals in so many parts."""
@@ -93,6 +125,14 @@ class DeviceMarch:
         now[4] = cp.full((count, 1), 1.0)
         march(whens_of(self.times, parts))
         return now[5].get(), now[4].get()[:, 0] > 0.0
+
+
+def _in_threads(work: Callable[[_Part], _Answer], parts: Sequence[_Part]) -> list[_Answer]:
+    """What work makes of each part, on all cores."""
+    if not parts:
+        return []
+    with np.errstate(all="ignore"), ThreadPoolExecutor(threads()) as pool:
+        return list(pool.map(work, parts))
 
 
 def whens_of(times: Floats, parts: int) -> Floats:

@@ -61,6 +61,13 @@ class TreeProgram:
         self.free = free
         self.kernel.signature  # noqa: B018  # recorded here, where an error is not a case's
 
+    def drawn_start(self) -> Program | None:
+        """The program of starts where the bodies are drawn, as `drawn_start` has it."""
+        from linkwright.dynamics.closed.drawn_start import drawn_start  # weight: the recursions
+        from linkwright.dynamics.closed.motion_point import PointRecorder
+
+        return drawn_start(PointRecorder(self.base.programs, self.free))
+
     def march(self, parts: Sequence[Reduced]) -> Program:
         """The step with reductions of outputs in it, as `PointRecorder.march_program` has it."""
         # weight: the recursions, which code from the cache does not need

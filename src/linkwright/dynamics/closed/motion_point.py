@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from linkwright.base.arrays import Floats
-from linkwright.base.locks import cached_property
 from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.kinematic_motion import DRIFT, FOLLOWED, JUMP, MISMATCH, REST, SLACK, TURN
 from linkwright.constraints.program_layout import INTEGRATED
 from linkwright.dynamics import body_quantities
+from linkwright.dynamics.closed.body_lengths import BodyLengths
 from linkwright.dynamics.closed.closed_recorders import constraints_of, moving
 from linkwright.dynamics.closed.constraint_space import gradient
 from linkwright.dynamics.closed.rate_system import (
@@ -39,7 +39,6 @@ from linkwright.dynamics.methods.newton_euler import motions
 from linkwright.dynamics.recording_context import RecordingContext
 from linkwright.dynamics.requests import UNROLL, RequestRules
 from linkwright.dynamics.traversals.traversal import Unrolled
-from linkwright.model.placements import SMALL, mean_squares
 from linkwright.model.quantities import Quantity
 from linkwright.spatial.algebra import Array, cross, dot, is_zero, point_acceleration, point_velocity
 from linkwright.tape.block import absolute, maximum, minimum, where
@@ -103,6 +102,7 @@ class PointRecorder:
             raise Undetermined("too large for straight code")
         self.units, self.row_units = factory.rate_units, factory.constraint_units
         self.plain = self.nq == self.nv and not factory.tree.euler_parameters
+        self.lengths = BodyLengths(factory.tree, self.free)
         self.known: dict[int, int] = {}
         self.blocks: list[Block] = []
         self.others: list[int] = []
@@ -119,7 +119,7 @@ class PointRecorder:
         pattern = np.array([[not is_zero(g[i][k]) for k in self.others] for i in rest], bool)
         pattern = pattern.reshape(len(rest), len(self.others))
         used = [i for i, row in zip(rest, pattern, strict=True) if row.any()]
-        if len(used) < len(self.others) and (not self.free or self._lengths_known):
+        if len(used) < len(self.others) and self.lengths.known:
             self.known, self.others, self.least_norm = {}, list(range(self.nv)), sorted([*used, *self.known.values()])
             return np.zeros(1)
         blocks = blocks_of(pattern)
@@ -217,10 +217,8 @@ class PointRecorder:
             (drift, DRIFT * way + 1e-9),
             (mismatch, MISMATCH * speed + REST * fastest),
         ]
-        if self.least_norm and self.free and self._lengths_vary:  # the same bodies' frames tell lengths
-            own, typical = self._own_lengths(p)
-            for x, known in zip(own, self._framed, strict=True):
-                limits.append((SMALL * typical, x) if known else (x, SMALL * typical))
+        if self.least_norm and self.lengths.vary:
+            limits += self.lengths.limits(p)
         system = point.system
         if isinstance(system, LeastNorm):  # what the equations leave free must be the integral of its rate already
             limits.append((self._largest(system.free(drifted), self.units), INTEGRATED))
@@ -275,48 +273,9 @@ class PointRecorder:
 
     def _scales(self, p: Array) -> list[list[Any]]:
         """By what the bodies' twists are multiplied: turns by the bodies' lengths, which parameters may change."""
-        d = self.factory.description
-        if not self.free or not self._lengths_vary:
-            return [(1.0 / row).tolist() for row in Equations(d).units]
-        return [[1.0, 1.0, 1.0, x, x, x] for x in self._lengths(p)]
-
-    def _lengths(self, p: Array) -> list[Any]:
-        """The length of each body, as `body_lengths` has it where frames tell those of the same bodies."""
-        own, typical = self._own_lengths(p)
-        return [x if known else typical for x, known in zip(own, self._framed, strict=True)]
-
-    def _own_lengths(self, p: Array) -> tuple[list[Any], Any]:
-        """What the frames of each body tell of its length, and a typical one."""
-        d, parameters = self.factory.description, dict(zip(self.free, p, strict=True))
-
-        def array(name: str) -> Any:
-            rows = len(getattr(d, name))
-            numbers = [[*self.factory.tree.row(name, k, parameters)] for k in range(rows)]
-            return np.array(numbers, dtype=object).reshape(rows, 3)
-
-        squares = mean_squares(d, array)
-        return [np.sqrt(x) for x in squares], np.sqrt(sum(squares, 0.0) * (1.0 / d.nb))
-
-    @cached_property
-    def _framed(self) -> list[bool]:
-        """Which bodies' frames tell their lengths, where the parameters are as declared."""
-        d = self.factory.description
-        squares = mean_squares(d, lambda name: np.asarray(getattr(d, name), dtype=np.float64))
-        flags: list[bool] = (np.sqrt(squares) > SMALL * np.sqrt(np.sum(squares) / d.nb)).tolist()
-        return flags
-
-    @cached_property
-    def _lengths_vary(self) -> bool:
-        free = set(self.free)
-        bound = ((array, x) for (array, _), x in self.factory.description.bindings.items())
-        return any(array in ("pi", "pj", "frame_p") and not free.isdisjoint(x.names()) for array, x in bound)
-
-    @cached_property
-    def _lengths_known(self) -> bool:
-        """Whether the units of twists follow from the free parameters in a simple way."""
-        d = self.factory.description
-        turning = d.mimics or any(d.kind_of(j).name == "screw" for j in range(d.nj))
-        return not self._lengths_vary or (not turning and any(self._framed))
+        if not self.lengths.vary:
+            return [(1.0 / row).tolist() for row in Equations(self.factory.description).units]
+        return [[1.0, 1.0, 1.0, x, x, x] for x in self.lengths.of_bodies(p)]
 
     def _least_rates(self, q: Array, t: Any, p: Array) -> Array:
         _, g, rate = self.equations(q, t, p)
@@ -356,7 +315,7 @@ class PointRecorder:
             x = step.point
             return x.q, x.v, x.a, step.memory, np.array([step.good]), *further(self.bodies(x.q, x.v, x.a, p))
 
-        return self._recorded(motion_step, self.nq, self.nv, self.nv, MEMORY, 1, 1)
+        return self.recorded(motion_step, self.nq, self.nv, self.nv, MEMORY, 1, 1)
 
     def march_program(self, width: int, carry: Callable[[Array, BodiesMoving, Any, Any], Array]) -> Program:
         """q, v, a, memory, good, carried, when, p → the first six at the end of a step: steps follow each other.
@@ -376,7 +335,7 @@ class PointRecorder:
             numbers = np.array([where(counts > 0.0, y, before) for y, before in zip(fresh, carried, strict=True)])
             return x.q, x.v, x.a, step.memory, np.array([minimum(good[0], step.good)]), numbers
 
-        return self._recorded(motion_march, self.nq, self.nv, self.nv, MEMORY, 1, width, 4)
+        return self.recorded(motion_march, self.nq, self.nv, self.nv, MEMORY, 1, width, 4)
 
     def turn_program(self) -> Program:
         """q, v, a, p → rotations, angular velocities and angular accelerations of the bodies."""
@@ -384,9 +343,10 @@ class PointRecorder:
         def turning_bodies(q: Array, v: Array, a: Array, p: Array = NONE) -> Any:
             return self.bodies(q, v, a, p).turns()
 
-        return self._recorded(turning_bodies, self.nq, self.nv, self.nv)
+        return self.recorded(turning_bodies, self.nq, self.nv, self.nv)
 
-    def _recorded(self, function: Callable[..., Any], *shapes: int) -> Program:
+    def recorded(self, function: Callable[..., Any], *shapes: int) -> Program:
+        """The program of a function of arrays of these shapes, and of the free parameters last."""
         return record(function, *shapes, *((len(self.free),) if self.free else ()))
 
 
