@@ -1,6 +1,7 @@
 """Studies on a GPU give the numbers and reasons of those on the CPU: the CUDA text runs as C++ behind a stand-in."""
 
 import sys
+from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ RNG = np.random.default_rng(3)
 
 @pytest.fixture
 def cupy(monkeypatch):
+    monkeypatch.setattr(device_cases, "_codes", OrderedDict())
     return fake_cupy.install(monkeypatch)
 
 
@@ -161,3 +163,12 @@ def test_cases_that_are_drawn_in_place_are_not_assembled_on_the_cpu(cupy, monkey
     monkeypatch.undo()
     fake_cupy.install(monkeypatch)
     assert engine.run(impossible).reasons == case_engine.Engine(task).run(impossible).reasons
+
+
+def test_a_second_study_of_the_same_kind_records_nothing(cupy, monkeypatch):
+    lengths, options = {"crank": [0.9, 1.0], "coupler": [3.0]}, {"on": "gpu", "times": TIMES}
+    first = lw.sweep(FOUR_BAR, lengths, ["reach = max(pen.x)"], **options)
+    monkeypatch.setattr(tree_cases.TreeProgram, "march", lambda *_: pytest.fail("recorded again"))
+    np.testing.assert_array_equal(
+        lw.sweep(FOUR_BAR, lengths, ["reach = max(pen.x)"], **options)["reach"], first["reach"]
+    )

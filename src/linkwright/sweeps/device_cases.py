@@ -8,14 +8,17 @@ so, or does not begin in regular positions, is computed by `case_engine`, as is 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Bools, Floats
+from linkwright.base.locks import Lock
 from linkwright.constraints.batch_march import PARTS
 from linkwright.constraints.case_motions import CaseKinematics
 from linkwright.errors import ModelError
@@ -23,14 +26,46 @@ from linkwright.kernels.cuda.device_arrays import cupy, gpu
 from linkwright.kernels.cuda.device_kernel import DeviceKernel, MarchKernel, Walked, calls_at_once
 from linkwright.kernels.variant import Signature, threads
 from linkwright.model.parameter_cases import Cases
+from linkwright.outputs.output_functions import Reduced
 from linkwright.outputs.running_reductions import RUNNING, running_parts
 from linkwright.sweeps.case_engine import Engine, Kinematic
 from linkwright.sweeps.study_model import StudyModel
 from linkwright.sweeps.task import Batch, Task
 from linkwright.sweeps.tree_cases import TreeProgram, tree_starts
 
-#: Cases of a chunk of a study, and those whose starts a thread of the CPU finds at a time.
-CHUNK, STARTS = 2**20, 4096
+#: Cases of a chunk of a study; those that a thread of the CPU assembles at a time, and those whose numbers it looks at:
+#: so many that threads seldom wait for each other.
+CHUNK, STARTS, LOOKS = 2**20, 2**12, 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class _Code:
+    """What runs on a device: the march, how many operations a step of it has, and where cases begin, if that suits."""
+
+    march: MarchKernel
+    work: int
+    start: DeviceKernel | None
+
+
+_KEPT = 8  # studies whose code is kept
+_codes: OrderedDict[Any, _Code] = OrderedDict()
+_lock = Lock()
+
+
+def _code(program: TreeProgram, parts: Sequence[Reduced]) -> _Code:
+    """The code of a study on the current device, recorded and compiled once."""
+    device = int(cupy().cuda.runtime.getDevice())
+    key = program.base.description.digest, program.free, repr(parts), device
+    with _lock:
+        code = _codes.get(key)
+        if code is None:
+            march, start = program.march(parts), program.drawn_start()
+            begin = None if start is None else DeviceKernel(Signature.of(start, ()), start)
+            code = _codes[key] = _Code(MarchKernel(march, "float64"), sum(march.count().values()), begin)
+            if len(_codes) > _KEPT:
+                _codes.popitem(last=False)
+        _codes.move_to_end(key)
+    return code
 
 
 _Part = TypeVar("_Part")
@@ -46,14 +81,12 @@ class DeviceMarch:
             raise refusal("an output is a series, or reduces what is reduced already")
         self.model, self.program, self.times, self.parts = model, program, times, parts
         self.sizes = [RUNNING[part.kind].size for part in parts]
-        march, start = program.march(parts), program.drawn_start()
-        self.begin = np.zeros(0)
-        if start is not None:
+        code = _code(program, parts)
+        self.kernel, self.work, self.start = code.march, code.work, code.start
+        if self.start is not None:
             declared = Cases(model.base.description, model.names, self._declared)
             begin, good = tree_starts(program, CaseKinematics(model.kinematics, declared, times, model.system, {}))
-            self.begin, start = (begin[0], start) if len(good) else (self.begin, None)
-        self.start = None if start is None else DeviceKernel(Signature.of(start, ()), start)
-        self.kernel, self.work = MarchKernel(march, "float64"), sum(march.count().values())
+            self.begin, self.start = begin.reshape(-1), self.start if len(good) else None
 
     @property
     def _declared(self) -> Floats:
@@ -100,7 +133,7 @@ class DeviceMarch:
         cp = cupy()
         arrays = [cp.asarray(x) for x in (self.begin, self.times[:1], cases.values)]
         q, closed = self.start(arrays)
-        parts = [slice(k, k + STARTS) for k in range(0, len(cases), STARTS)]
+        parts = [slice(k, k + LOOKS) for k in range(0, len(cases), LOOKS)]
         possible = np.concatenate(_in_threads(lambda part: cases[part].possible, parts))
         rows = np.flatnonzero(possible & (closed.get()[:, 0] > 0.0))
         return q.get()[rows], rows
