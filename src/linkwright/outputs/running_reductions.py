@@ -1,7 +1,7 @@
 """Reductions over time, value after value, over any scalar: for a series that is never there as a whole.
 
 `output_functions.REDUCTIONS` reduce series that are arrays. A march that is one kernel has no series: it carries these
-numbers from point to point instead. Both give the same, to the last bits of a sum; a test ties them.
+numbers from point to point instead. Both give the same, to the last bits of a sum; a test compares them.
 """
 
 from __future__ import annotations
