@@ -1,4 +1,5 @@
-"""Linkwright on a GPU: every function in three libraries, rollouts beside MuJoCo's, batches, and chains in O(log N).
+"""Linkwright on a GPU: every function in three libraries, rollouts beside MuJoCo's, calls, studies and batches beside
+their bounds, and chains in O(log N).
 
     python benchmarks/device.py --out out/device [--parts functions rollouts ...] [--minutes 8] [--most 22]
     python benchmarks/device.py --out out/device --draw [--write]    draws the picture anew from the numbers kept there
@@ -25,6 +26,7 @@ import numpy as np
 
 from device_functions import functions
 from device_rollouts import checked, rollouts, table
+from device_speed import calls, limits, studies
 from device_tools import in_a_row, lw, native, on_cpu, on_device, panda, panda_mjcf, reason, relative, say
 from table import replace_section
 
@@ -136,7 +138,7 @@ def chain(n: int, options: argparse.Namespace) -> dict[str, Any]:
     run["first"] = time.perf_counter() - start
     run["device"] = on_device(lambda: kernel(*given, out=out))
     run["in_a_row"] = in_a_row(lambda: kernel(*given, out=out), 20)
-    (made,) = kernel._kernel._made.values()
+    (made,) = kernel._kernel._kernels.values()
     run["launches"] = len(made.text.launches)
     run["bytes"] = int(cp.get_default_memory_pool().used_bytes())
     if native():
@@ -250,6 +252,9 @@ def write(results: dict[str, Any]) -> None:
 
 PARTS = {
     "functions": functions,
+    "calls": calls,
+    "studies": studies,
+    "limits": limits,
     "rollouts": rollouts,
     "batches": batches,
     "chains": chains,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import types
 
-import fake_cupy
 import numpy as np
+
+import fake_cupy
 
 CUDA = types.SimpleNamespace(type="cuda", index=0)
 GPU = types.SimpleNamespace(platform="gpu", local_hardware_id=0)
@@ -18,6 +19,7 @@ class _Array:
 
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)
+    nbytes = property(lambda self: self.array.nbytes)
 
     def reshape(self, shape):
         return type(self)(self.array.reshape(shape))
@@ -35,6 +37,15 @@ class Tensor(_Array):
 
     def detach(self):
         return self
+
+    def get_device(self):
+        return 0
+
+    def data_ptr(self):
+        return self.array.data.ptr
+
+    def is_contiguous(self):
+        return self.array.flags.c_contiguous
 
     def movedim(self, source, target):
         return Tensor(fake_cupy.moveaxis(self.array, source, target))

@@ -1,10 +1,10 @@
 """Arrays of PyTorch and JAX: answers in kind, gradients, and what is said where they cannot be."""
 
-import fake_cupy
 import fake_libraries
 import numpy as np
 import pytest
 
+import fake_cupy
 import linkwright as lw
 from closed_mechanisms import four_bar
 from linkwright.errors import DtypeError, KernelError
@@ -175,10 +175,11 @@ def test_a_full_device_is_told(stream, tree, monkeypatch):
 
     q = fake_cupy.asarray(state(tree, 5)[0])
     monkeypatch.setattr(fake_cupy, "empty", full)
-    with pytest.raises(KernelError, match="GPU 0 has no room for mass_matrix of 5 states: give fewer states at a time"):
+    with pytest.raises(KernelError, match=r"GPU 0 has no room for mass_matrix of 5 states .*: give fewer"):
         tree.mass_matrix(q)
 
 
-def test_without_a_gpu_the_error_says_what_to_look_at(stream):
+def test_without_a_gpu_the_error_says_what_to_look_at(stream, monkeypatch):
+    monkeypatch.delattr(fake_cupy.cuda.runtime, "getDeviceCount")
     with pytest.raises(KernelError, match=r"there is no GPU that CuPy can use .* `nvidia-smi`"):
         lw.gpu()

@@ -1,17 +1,16 @@
 """Rollouts of arrays on a GPU are those of the CPU: the CUDA text runs as C++, behind a stand-in for CuPy."""
 
-import fake_cupy
 import fake_libraries
 import numpy as np
 import pytest
 
+import fake_cupy
 import linkwright as lw
 from closed_mechanisms import four_bar
 from linkwright.errors import DtypeError, KernelError, ModelError, NameNotFound, ShapeError
 from linkwright.kernels.c import program_text
-from linkwright.kernels.cuda import device_arrays
+from linkwright.kernels.cuda import device_arrays, device_kernel
 from linkwright.kernels.cuda.state_threads import march_text
-from linkwright.simulation import rollout_device
 
 RNG = np.random.default_rng(5)
 FIELDS = ("q", "v", "a", "y", "final_q", "final_v")
@@ -92,7 +91,7 @@ def test_all_steps_are_one_launch(cupy):
 
 
 def test_long_rollouts_are_cut_into_launches_with_the_same_result(cupy, monkeypatch):
-    monkeypatch.setattr(rollout_device, "_ONE", 1.0)  # a launch of one step
+    monkeypatch.setattr(device_kernel, "ONE", 1.0)  # a launch of one step
     found, wanted = both(cupy, CHAIN, Q, V, RNG.standard_normal((5, 7, 2)), samples=lw.Samples(every=3))
     agrees(found, wanted)
     assert len([entry for entry in cupy.log if entry[0] == "launch"]) == 8

@@ -57,7 +57,7 @@ def sweep(
     method: Annotated[str | None, typer.Option(help="Of simulations.", show_default="the model's")] = None,
     rtol: Annotated[float | None, typer.Option(help="Of simulations.", show_default="the model's")] = None,
     step: Annotated[float | None, typer.Option(help="Of simulations, in s.", show_default="the model's")] = None,
-    on: Annotated[str, typer.Option(help="'local', or a Dask scheduler: tcp://host:8786.")] = "local",
+    on: Annotated[str, typer.Option(help="'local', 'gpu', or a Dask scheduler: tcp://host:8786.")] = "local",
     workers: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Processes of this machine.", show_default="one per core")
     ] = None,

@@ -5,7 +5,7 @@ request to arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -19,6 +19,8 @@ from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName
 from linkwright.dynamics.programs import Kernels, ProgramFactory
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.kernels.callpath import KnownCalls, Place, add_plain, array_or_number, suits
+from linkwright.kernels.foreign_arrays import on_device
+from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.trampoline import CONSTANT, TARGET
 from linkwright.model.description import Description
 from linkwright.model.mechanism_views import Body, DofReport, Joint, View, body_table, joint_table
@@ -27,6 +29,7 @@ from linkwright.tape.program import Program
 from linkwright.tape.scalar import has_scalars
 
 if TYPE_CHECKING:
+    from linkwright.kernels.cuda.known_launches import KnownLaunches
     from linkwright.mechanism import Mechanism
 
 
@@ -67,6 +70,8 @@ class MechanismBase:
         self.description, self.programs = factory.description, factory
         self.kernels = Kernels(factory)
         self._known_calls: dict[Callable[..., Any], KnownCalls] = {}  # by method
+        #: Those with arrays on a GPU, by method, number of arguments and names of options.
+        self._device_calls: dict[tuple[Any, ...], DeviceCall] = {}
 
     # -- what it is -----------------------------------------------------------------------------------
     @property
@@ -252,12 +257,9 @@ class MechanismBase:
     # -- calls ------------------------------------------------------------------------------------------
     def _learn(self, method: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
         """Have calls of a method with arguments like these, of which it has answered one, take the short way."""
-        names, defaults = _parameters(method)
+        names, _ = _parameters(method)
         passed = {**dict(zip(names, arguments, strict=False)), **options}
-        every = {**defaults, **passed}
-        row = FUNCTIONS[method.__name__]
-        texts = {name: every[name] for name in ("method", "frame", "reference") if every.get(name) is not None}
-        kernel = self.kernels.kernel(Request(method.__name__, wrenches=every.get("wrenches") is not None, **texts))
+        row, kernel = FUNCTIONS[method.__name__], self._kernel_of(method, passed)
         ports = {name: k for k, name in enumerate(names[: len(row.inputs)])}
         ports |= {port.name: k for k, port in enumerate(kernel.inputs) if k >= len(row.inputs)}
         places = []
@@ -275,6 +277,26 @@ class MechanismBase:
             places.append(place)
         if suits(kernel):
             self._known_calls[method].add(kernel, places, tuple(options))
+
+    def _kernel_of(self, method: Callable[..., Any], passed: Mapping[str, Any]) -> Kernel:
+        """The kernel that answers a method with these arguments by name."""
+        every = {**_parameters(method)[1], **passed}
+        texts = {name: every[name] for name in ("method", "frame", "reference") if every.get(name) is not None}
+        return self.kernels.kernel(Request(method.__name__, wrenches=every.get("wrenches") is not None, **texts))
+
+    def _learn_on_device(
+        self, method: Callable[..., Any], key: tuple[Any, ...], arguments: Sequence[Any], options: Mapping[str, Any]
+    ) -> None:
+        """Have calls of a method with arrays on a GPU, of which it has answered one, go to the kernel at once.
+
+        The arguments are the kernel's inputs, and options but `out` are texts, None, or a time that no law needs.
+        """
+        names = _parameters(method)[0]
+        kernel = self._kernel_of(method, {**dict(zip(names, arguments, strict=False)), **options})
+        constants = {name: value for name, value in options.items() if name != "out"}
+        plain = all(x is None or type(x) in (str, float) for x in constants.values())
+        if plain and len(kernel.inputs) == len(arguments) and "device" in vars(kernel):
+            self._device_calls[key] = DeviceCall(kernel.device.known, tuple(constants.items()))
 
     # -- programs ---------------------------------------------------------------------------------------
     def program(
@@ -328,12 +350,16 @@ class MechanismBase:
         """Run the program of a request; after the first call of one state, its method takes the short way."""
         answer = self.kernels.evaluate(request, *arrays, t=t, out=out)
         first = arrays[0]
-        if isinstance(first, np.ndarray) and first.ndim == 1 and request.function not in self.__dict__:
-            self._shorten(request, arrays)
+        if request.function not in self.__dict__:
+            if isinstance(first, np.ndarray):
+                if first.ndim == 1:
+                    self._shorten(request, arrays)
+            elif on_device(first):
+                self._shorten(request, arrays, on_device=True)
         return answer
 
-    def _shorten(self, request: Request, arrays: Sequence[Any]) -> None:
-        """Put a built-in function that knows native calls in front of the method that was called, where one suits."""
+    def _shorten(self, request: Request, arrays: Sequence[Any], *, on_device: bool = False) -> None:
+        """Put a function that knows calls in front of the method that was called: a built-in one, where one suits."""
         name, row = request.function, FUNCTIONS[request.function]
         if not row.plain or has_scalars(*arrays) or sum(name in vars(kind) for kind in type(self).__mro__) > 1:
             return
@@ -346,11 +372,38 @@ class MechanismBase:
             if request == Request(name):
                 add_plain(calls, kernel, len(row.inputs))
             self.__dict__[name] = calls.function
+        elif on_device:
+            self.__dict__[name] = partial(_answer_and_learn, self, getattr(type(self), name))
+
+
+@dataclass(frozen=True)
+class DeviceCall:
+    """How a method was called with arrays on a GPU: its options besides `out`, and its kernel's known launches."""
+
+    known: KnownLaunches
+    constants: tuple[tuple[str, Any], ...]
+
+    def __call__(self, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        """The answer, or None where the call is another one."""
+        for name, constant in self.constants:
+            value = options[name]
+            if value is not constant and (type(value) is not type(constant) or value != constant):
+                return None
+        return self.known(arguments, options.get("out"))
 
 
 def _answer_and_learn(mech: MechanismBase, method: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-    """The careful path of a method; then the built-in function in front of it knows calls like this one."""
+    """A method's answer by a short way on a GPU that is known, or by its careful path; then calls like it are known."""
+    key = (method, len(arguments), *options)
+    known = mech._device_calls.get(key)
+    if known is not None and (answer := known(arguments, options)) is not None:
+        return answer
     answer = method(mech, *arguments, **options)
-    if arguments and type(arguments[0]) is np.ndarray and arguments[0].ndim == 1:
-        mech._learn(method, arguments, options)
+    if arguments:
+        first = arguments[0]
+        if type(first) is np.ndarray:
+            if first.ndim == 1 and method in mech._known_calls:
+                mech._learn(method, arguments, options)
+        elif known is None and on_device(first):
+            mech._learn_on_device(method, key, arguments, options)
     return answer

@@ -74,6 +74,8 @@ def finite(array: Any) -> Any:
 
 def call(kernel: Kernel, arrays: Sequence[Any], out: Any = None) -> Any:
     """The answer of a kernel for inputs of which one is another library's."""
+    if "device" in vars(kernel) and (answer := kernel.device.known(arrays, out)) is not None:
+        return answer
     s = kernel.signature
     names = [port.name for port in s.inputs]
     names += [f"input {k}" for k in range(len(names), len(arrays))]

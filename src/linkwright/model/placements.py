@@ -208,15 +208,11 @@ def body_lengths(d: Description, array: Callable[[str], Floats] | None = None) -
     `array` gives the description's arrays by name, by default as they are; with cases first, so is the answer.
     """
     array = array or (lambda name: np.asarray(getattr(d, name), dtype=np.float64))
-    total, number = np.zeros((*array("com").shape[:-2], d.nb)), np.zeros(d.nb)
-    spread = np.zeros(total.shape[:-1])
+    lengths = np.sqrt(mean_squares(d, array))
+    spread = np.zeros(lengths.shape[:-1])
     for origins, bodies in _frames(d, array):
-        squares = np.sum(origins**2, axis=-1)
-        on_body = bodies != GROUND
-        np.add.at(np.moveaxis(total, -1, 0), bodies[on_body], np.moveaxis(squares[..., on_body], -1, 0))
-        np.add.at(number, bodies[on_body], 1.0)
-        spread = np.maximum(spread, np.max(np.abs(origins[..., ~on_body, :]), axis=(-2, -1), initial=0.0))
-    lengths = np.sqrt(total / np.maximum(number, 1.0))
+        on_ground = origins[..., bodies == GROUND, :]
+        spread = np.maximum(spread, np.max(np.abs(on_ground), axis=(-2, -1), initial=0.0))
     if d.start is not None:
         drawn = array("start_p")[..., d.start.placed, :]
         spread = np.maximum(spread, np.max(np.abs(drawn), axis=(-2, -1), initial=0.0))
@@ -226,6 +222,17 @@ def body_lengths(d: Description, array: Callable[[str], Floats] | None = None) -
     none = np.where(inertial > 0.0, inertial, np.where(spread > 0.0, spread, 1.0))
     typical = np.where(known, typical, none)[..., None]
     return np.asarray(np.where(lengths > SMALL * typical, lengths, typical))
+
+
+def mean_squares(d: Description, array: Callable[[str], Any]) -> Any:
+    """(..., nb): the mean square of the distances of each body's frames from its origin, 0 of none; over any scalar."""
+    total, number = np.zeros((*array("pi").shape[:-2], d.nb), array("pi").dtype), np.zeros(d.nb)
+    for origins, bodies in _frames(d, array):
+        squares = np.sum(origins**2, axis=-1)
+        on_body = bodies != GROUND
+        np.add.at(np.moveaxis(total, -1, 0), bodies[on_body], np.moveaxis(squares[..., on_body], -1, 0))
+        np.add.at(number, bodies[on_body], 1.0)
+    return total / np.maximum(number, 1.0)
 
 
 def length_scale(d: Description, array: Callable[[str], Floats] | None = None) -> Floats:

@@ -20,7 +20,7 @@ from linkwright.errors import DtypeError, KernelError, ModelError, ShapeError
 from linkwright.kernels import compiled
 from linkwright.kernels import foreign_arrays as foreign
 from linkwright.kernels.cuda.device_arrays import Home, cupy, home_of
-from linkwright.kernels.cuda.device_kernel import DeviceKernel, MarchKernel, Walked
+from linkwright.kernels.cuda.device_kernel import DeviceKernel, MarchKernel, Walked, calls_at_once
 from linkwright.kernels.foreign_arrays import library, on_device
 from linkwright.kernels.variant import Signature
 from linkwright.mechanism import Mechanism
@@ -40,9 +40,6 @@ from linkwright.simulation.step_programs import first_point, marching
 from linkwright.tape.program import Program
 
 Shape = tuple[int, ...]
-#: Seconds that a launch may take by a cautious guess: a GPU with a screen stops longer ones, and Ctrl-C waits for it.
-LAUNCH = 1.0
-_ONE, _MANY = 5e-9, 1e-12  # seconds per operation: one after another in a thread, and over all threads
 _ROOM = 2**28  # bytes of states that are kept for a function of them
 _PROGRAMS = 16  # whose code a mechanism keeps
 _PRECISIONS = ("float64", "float32")
@@ -281,7 +278,7 @@ class _Store:
         """All steps, in launches that are not long."""
         cp, state = cupy(), self.state
         settings = Walked(cp.asarray(np.array([t_start, dt], state.precision)), 0)
-        most = max(1, int(LAUNCH / (max(code.work, 1) * max(_ONE, _MANY * state.count))))
+        most = calls_at_once(code.work, state.count)
         done, k = 0, 0
         while k + 1 < len(self.at):
             rows = self._rows_at_once(most, len(self.at) - 1 - k)

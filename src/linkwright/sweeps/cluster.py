@@ -198,7 +198,7 @@ class _Quiet:
 
 def no_place(on: Any) -> ModelError:
     """The error for anything but a machine, a scheduler, a client or a cluster."""
-    text = f"on={on!r} is no place to run a study; use 'local', a scheduler's address such as"
+    text = f"on={on!r} is no place to run a study; use 'local', 'gpu', a scheduler's address such as"
     return ModelError(f"{text} 'tcp://127.0.0.1:8786', or a Dask client or cluster")
 
 

@@ -57,8 +57,8 @@ def sweep(
     - `outputs`: texts, as "block.x" for a series in time or "stroke = max(block.x) - min(block.x)" for one number a
       case; functions of a case's `Solution`; or both with names, {"top": "max(block.x)"}. By default the positions of
       bodies.
-    - `on`: "local" (the default) for this machine, the address of a Dask scheduler as "tcp://host:8786", or a Dask
-      client or cluster.
+    - `on`: "local" (the default) for this machine, "gpu" for its GPU (kinematic studies with one number for each
+      case), the address of a Dask scheduler as "tcp://host:8786", or a Dask client or cluster.
     - `sampling`: an `lw.Sampling`, for parameters with distributions.
     - `analysis`: "kinematic", "dynamic", "static" or "inverse dynamic", or an `lw.AnalysisSettings`; by default that
       of the model's SYSTEM.
@@ -83,19 +83,20 @@ def sweep(
     for name in sampling.fixed:
         if name in parameters:
             raise ModelError(f"parameter {name!r} varies and is fixed too; name it in one of parameters and fixed")
-    plan = make_plan(parameters, sampling, execution.chunk)
+    chunk = execution.chunk or _chunk_of(on)
+    plan = make_plan(parameters, sampling, chunk)
     task = make_task(mech, plan.names, outputs, analysis=analysis, times=times, parameters=sampling.fixed)
     _check(task, plan, outputs, on, execution)
-    engine = work.Engine(task)  # raises what is wrong with the task, once
+    engine = _engine(task, on)  # raises what is wrong with the task, once
     numbers = sum(map(math.prod, engine.shapes.values()))
-    if execution.chunk is None:
+    if chunk is None:
         points = len(task.times) if task.analysis == "kinematic" else None
         plan = plan.divided(default_chunk(len(plan), numbers, points))
     if folder is None:
         _refuse_what_needs_a_folder(len(plan), numbers)
     # A scheduler that does not answer, or has the wrong workers, is an error before anything is written.
     finished = folder is not None and kind(Path(folder.path) / DATASET)
-    cluster = None if _is_local(on) or finished else Cluster(on)
+    cluster = None if _is_local(on) or _is_gpu(on) or finished else Cluster(on)
     study_store: Store | None = None
     try:
         if folder is None:
@@ -136,11 +137,34 @@ def _is_local(on: Any) -> bool:
     return isinstance(on, str) and on == "local"
 
 
+def _is_gpu(on: Any) -> bool:
+    return isinstance(on, str) and on == "gpu"
+
+
+def _chunk_of(on: Any) -> int | None:
+    """How many cases a chunk has where that is not asked for; None for what suits processes."""
+    if not _is_gpu(on):
+        return None
+    from linkwright.sweeps.device_cases import CHUNK  # weight: CUDA
+
+    return CHUNK
+
+
+def _engine(task: Task, on: Any) -> work.Engine:
+    if not _is_gpu(on):
+        return work.Engine(task)
+    from linkwright.sweeps.device_cases import DeviceEngine  # weight: CUDA
+
+    return DeviceEngine(task)
+
+
 def _check(task: Task, plan: Plan, outputs: Any, on: Any, execution: Execution) -> None:
     if execution.workers is not None and not _is_local(on):
         raise ModelError("workers are processes of this machine, on='local'; a scheduler has its own: leave them out")
-    if isinstance(on, str) and on != "local" and "://" not in on:
+    if isinstance(on, str) and on not in ("local", "gpu") and "://" not in on:
         raise no_place(on)
+    if _is_gpu(on) and execution.time_limit is not None:
+        raise ModelError("time_limit is for processes, and on='gpu' computes in this one; leave it out")
     if execution.time_limit is not None and task.functions:
         name = next(iter(task.functions))
         text = f"the output {name!r} is a function, which stays in this process and cannot be ended there"
@@ -182,11 +206,11 @@ def _run(runner: Runner, engine: Any, on: Any) -> Study:
     workers = runner.execution.workers
     started = perf_counter()
     left = runner.left
-    local = _is_local(on)
+    local, alone = _is_local(on), bool(task.functions) or _is_gpu(on)
     # A case that could end this process does so once: a study that goes on leaves its cases to others.
     risky = runner.execution.time_limit is not None or (store is not None and store.continued)
-    if local and (task.functions or (workers is None and not risky)):
-        left = _first_ones(runner, engine, alone=bool(task.functions))
+    if alone or (local and workers is None and not risky):
+        left = _first_ones(runner, engine, alone=alone)
     if left:
         pool = Cores(min(workers or cores(), len(left))) if local else on if isinstance(on, Cluster) else Cluster(on)
         try:

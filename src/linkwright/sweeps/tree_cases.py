@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,12 @@ from linkwright.errors import LinkwrightError
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism import Mechanism
 from linkwright.model.parameter_cases import Cases
-from linkwright.outputs.output_functions import Measure, all_parts
+from linkwright.outputs.output_functions import Measure, Reduced, all_parts
 from linkwright.outputs.output_language import Output
 from linkwright.outputs.output_values import Motions
+from linkwright.outputs.running_reductions import RUNNING
+from linkwright.spatial.algebra import Array
+from linkwright.tape.block import where
 from linkwright.tape.program import Program
 
 #: Rates up to which a study's steps are straight code: a study compiles them whatever the number of its cases.
@@ -58,7 +61,38 @@ class TreeProgram:
         request = MotionProgram("measured step", free, repr(wanted))
         self.kernel: Kernel = base.kernels.further(request, recorded)
         self.base, self.count = base, len(measures)
+        self.free = free
         self.kernel.signature  # noqa: B018  # recorded here, where an error is not a case's
+
+    def drawn_start(self) -> Program | None:
+        """The program of starts where the bodies are drawn, as `drawn_start` has it."""
+        from linkwright.dynamics.closed.drawn_start import drawn_start  # weight: the recursions
+        from linkwright.dynamics.closed.motion_point import PointRecorder
+
+        return drawn_start(PointRecorder(self.base.programs, self.free))
+
+    def march(self, parts: Sequence[Reduced]) -> Program:
+        """The step with reductions of outputs in it, as `PointRecorder.march_program` has it."""
+        # weight: the recursions, which code from the cache does not need
+        from linkwright.dynamics.closed.motion_point import BodiesMoving, PointRecorder
+
+        constants = dict(self.base.description.parameters)
+        running = [RUNNING[part.kind] for part in parts]
+        wanted = [(measure.quantity, measure.order) for measure in self.measures]
+
+        def carry(carried: Array, bodies: BodiesMoving, t: Any, first: Any) -> Array:
+            names = {**constants, **bodies.parameters, "TIME": t}
+            names |= dict(zip((x.name for x in self.measures), bodies.measured(wanted), strict=True))
+            numbers: list[Any] = []
+            for part, reduction in zip(parts, running, strict=True):
+                x = part.inner.evaluate(names)
+                before = tuple(carried[len(numbers) : len(numbers) + reduction.size])
+                ways = reduction.start(x, t), reduction.go_on(before, x, t)
+                numbers += [where(first > 0.0, one, other) for one, other in zip(*ways, strict=True)]
+            return np.array(numbers or [0.0 * t])
+
+        width = max(sum(x.size for x in running), 1)
+        return PointRecorder(self.base.programs, self.free).march_program(width, carry)
 
     @classmethod
     def of(cls, base: Mechanism, free: tuple[str, ...], outputs: Sequence[Output]) -> TreeProgram | None:
@@ -200,21 +234,14 @@ class MeasuredMotions(Motions):
 
 def tree_motions(program: TreeProgram, kinematics: CaseKinematics) -> tuple[MeasuredMotions, Bools]:
     """The motions of cases, NaN where they did not come, and which came."""
-    times, batch, cases = kinematics.times, kinematics.batch, kinematics.cases
+    times, cases = kinematics.times, kinematics.cases
     n = len(cases)
     motions, came = MeasuredMotions(cases, times, program.measures), np.zeros(n, bool)
     table = motions.table
-    rows, assembled = np.zeros(0, np.int64), np.zeros((0, *kinematics.drawn.shape[1:]))
-    plain = np.flatnonzero(kinematics.plain)
-    for some in (plain[k : k + ASSEMBLED] for k in range(0, len(plain), ASSEMBLED)):
-        assembly = assemble(batch[some], kinematics.drawn[some], float(times[0]), kinematics.system.assembly_tolerance)
-        states = assembly.states
-        exact = assembly.closed & ~np.asarray(states.free, bool) & (states.miss <= EXACT * batch.size[some])
-        rows, assembled = np.append(rows, some[exact]), np.concatenate([assembled, states.q[exact]])
+    q, rows = tree_starts(program, kinematics)
     if not len(rows):
         table[:] = np.nan
         return motions, came
-    q = _coordinates(program.base, cases[rows], times[:1], assembled)
     march = TreeMarch(program, rows, q, cases.values[rows], float(times[0]))
     table[0, march.rows] = march.there["measures"]
     for k in range(1, len(times), AHEAD):
@@ -222,6 +249,22 @@ def tree_motions(program: TreeProgram, kinematics: CaseKinematics) -> tuple[Meas
     came[march.rows] = True
     table[:, ~came] = np.nan
     return motions, came
+
+
+def tree_starts(program: TreeProgram, kinematics: CaseKinematics) -> tuple[Floats, NDArray[np.int64]]:
+    """The coordinates at the first time of the cases that begin in regular positions, and which cases these are."""
+    times, batch, cases = kinematics.times, kinematics.batch, kinematics.cases
+    rows, assembled = np.zeros(0, np.int64), np.zeros((0, *kinematics.drawn.shape[1:]))
+    plain = np.flatnonzero(kinematics.plain)
+    for some in (plain[k : k + ASSEMBLED] for k in range(0, len(plain), ASSEMBLED)):
+        assembly = assemble(batch[some], kinematics.drawn[some], float(times[0]), kinematics.system.assembly_tolerance)
+        states = assembly.states
+        # Whether the equations determine the motion, the steps judge: by their regularity.
+        exact = assembly.closed & (states.miss <= EXACT * batch.size[some])
+        rows, assembled = np.append(rows, some[exact]), np.concatenate([assembled, states.q[exact]])
+    if not len(rows):
+        return np.zeros((0, program.base.nq)), rows
+    return _coordinates(program.base, cases[rows], times[:1], assembled), rows
 
 
 def _coordinates(base: Mechanism, cases: Cases, time: Floats, states: Floats) -> Floats:

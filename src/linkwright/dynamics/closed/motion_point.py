@@ -23,6 +23,7 @@ from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.kinematic_motion import DRIFT, FOLLOWED, JUMP, MISMATCH, REST, SLACK, TURN
 from linkwright.constraints.program_layout import INTEGRATED
 from linkwright.dynamics import body_quantities
+from linkwright.dynamics.closed.body_lengths import BodyLengths
 from linkwright.dynamics.closed.closed_recorders import constraints_of, moving
 from linkwright.dynamics.closed.constraint_space import gradient
 from linkwright.dynamics.closed.rate_system import (
@@ -89,7 +90,8 @@ class PointRecorder:
     Where the drivers leave rates free, they are those of least norm, and a step is good only if the position that was
     reached is their integral as it is: so are motions that do not excite the freedom, as the spin of a rod in a plane.
 
-    Raises Undetermined for a freedom with parameters as inputs, and where the mechanism is too large for straight code.
+    Raises Undetermined for a freedom with parameters as inputs that change the units of twists otherwise than by the
+    places of frames, and where the mechanism is too large for straight code.
     """
 
     def __init__(self, factory: RequestRules, free: Sequence[str] = ()) -> None:
@@ -100,6 +102,7 @@ class PointRecorder:
             raise Undetermined("too large for straight code")
         self.units, self.row_units = factory.rate_units, factory.constraint_units
         self.plain = self.nq == self.nv and not factory.tree.euler_parameters
+        self.lengths = BodyLengths(factory.tree, self.free)
         self.known: dict[int, int] = {}
         self.blocks: list[Block] = []
         self.others: list[int] = []
@@ -116,7 +119,7 @@ class PointRecorder:
         pattern = np.array([[not is_zero(g[i][k]) for k in self.others] for i in rest], bool)
         pattern = pattern.reshape(len(rest), len(self.others))
         used = [i for i, row in zip(rest, pattern, strict=True) if row.any()]
-        if len(used) < len(self.others) and not self.free:
+        if len(used) < len(self.others) and self.lengths.known:
             self.known, self.others, self.least_norm = {}, list(range(self.nv)), sorted([*used, *self.known.values()])
             return np.zeros(1)
         blocks = blocks_of(pattern)
@@ -158,9 +161,9 @@ class PointRecorder:
         context = RecordingContext(self.factory, Request("integrate"), {"q": q, "dv": dv})
         return np.asarray(body_quantities.integrate(context.traversal()))
 
-    def _system(self, q: Array, g: Array) -> RateSystem | LeastNorm:
+    def _system(self, q: Array, g: Array, p: Array) -> RateSystem | LeastNorm:
         if self.least_norm:
-            return LeastNorm(np.asarray(g)[self.least_norm], self._metric(q), self.row_units[self.least_norm])
+            return LeastNorm(np.asarray(g)[self.least_norm], self._metric(q, p), self.row_units[self.least_norm])
         units = self.units[self.others]
         return RateSystem(np.asarray(g)[:, self.others], self.blocks, units, self.row_units)
 
@@ -178,11 +181,11 @@ class PointRecorder:
         change = self._largest(q[driven] - guess[driven], self.units[driven])
         for _ in range(steps):
             phi, g, _ = self.equations(q, t, p)
-            delta = self._solved(self._system(q, g), -phi)
+            delta = self._solved(self._system(q, g, p), -phi)
             q = self.moved(q, self._all({}, delta))
             change = change + self._largest(delta, self.units[self.others])
         phi, g, rate = self.equations(q, t, p)
-        system = self._system(q, g)
+        system = self._system(q, g, p)
         v = self._rates(g, system, rate)
         a = self._changing(q, v, t, p) if self.least_norm else self._rates(g, system, self.bias(q, v, t, p))
         rows = [k for k, x in enumerate(phi) if getattr(x, "value", None) is None and k not in self.known.values()]
@@ -214,6 +217,8 @@ class PointRecorder:
             (drift, DRIFT * way + 1e-9),
             (mismatch, MISMATCH * speed + REST * fastest),
         ]
+        if self.least_norm and self.lengths.vary:
+            limits += self.lengths.limits(p)
         system = point.system
         if isinstance(system, LeastNorm):  # what the equations leave free must be the integral of its rate already
             limits.append((self._largest(system.free(drifted), self.units), INTEGRATED))
@@ -251,23 +256,30 @@ class PointRecorder:
     def _solved(self, system: RateSystem | LeastNorm, right: Array, *, refined: bool = False) -> Array:
         return system.solve(right[self.least_norm] if self.least_norm else right, refined=refined)
 
-    def _metric(self, q: Array) -> Array:
+    def _metric(self, q: Array, p: Array) -> Array:
         """A of the norm vᵀA v of the rates: the bodies' twists in the units by which `constraints/` measures them."""
-        units, tree = Equations(self.factory.description).units, self.factory.tree
+        tree, scales = self.factory.tree, self._scales(p)
         columns = []
         for k in range(self.nv):
-            traversal = moving(self.context(q, np.eye(self.nv)[k], 0.0, NONE))
+            traversal = moving(self.context(q, np.eye(self.nv)[k], 0.0, p))
             parts: list[Any] = []
             for i, body in enumerate(tree.topology.body.tolist()):
                 w, frame = traversal.rows[i]["w"], traversal.links[i].frame
                 origin = -(frame.rotation.matrix().T @ frame.p)
-                parts += [*(point_velocity(w[:3], w[3:], origin) / units[body, :3]), *(w[3:] / units[body, 3:])]
+                twist = [*point_velocity(w[:3], w[3:], origin), *w[3:]]
+                parts += [x * scale for x, scale in zip(twist, scales[body], strict=True)]
             columns.append(np.array(parts))
         return np.array([[dot(x, y) for y in columns] for x in columns])
 
+    def _scales(self, p: Array) -> list[list[Any]]:
+        """By what the bodies' twists are multiplied: turns by the bodies' lengths, which parameters may change."""
+        if not self.lengths.vary:
+            return [(1.0 / row).tolist() for row in Equations(self.factory.description).units]
+        return [[1.0, 1.0, 1.0, x, x, x] for x in self.lengths.of_bodies(p)]
+
     def _least_rates(self, q: Array, t: Any, p: Array) -> Array:
         _, g, rate = self.equations(q, t, p)
-        return self._solved(self._system(q, g), -rate, refined=True)
+        return self._solved(self._system(q, g, p), -rate, refined=True)
 
     def _changing(self, q: Array, v: Array, t: Any, p: Array) -> Array:
         """How the rates of least norm change along the motion."""
@@ -303,7 +315,27 @@ class PointRecorder:
             x = step.point
             return x.q, x.v, x.a, step.memory, np.array([step.good]), *further(self.bodies(x.q, x.v, x.a, p))
 
-        return self._recorded(motion_step, self.nq, self.nv, self.nv, MEMORY, 1, 1)
+        return self.recorded(motion_step, self.nq, self.nv, self.nv, MEMORY, 1, 1)
+
+    def march_program(self, width: int, carry: Callable[[Array, BodiesMoving, Any, Any], Array]) -> Program:
+        """q, v, a, memory, good, carried, when, p → the first six at the end of a step: steps follow each other.
+
+        `when` has the time there, the length of the step, whether the point counts, and whether it is the first that
+        does. `good` stays 1 while all steps are good. `carried` has `width` numbers, which `carry` makes of those
+        before, the motion of the bodies, the time and whether it is the first; where the point counts.
+        """
+
+        def motion_march(
+            q: Array, v: Array, a: Array, memory: Array, good: Array, carried: Array, when: Array, p: Array = NONE
+        ) -> Any:
+            t, h, counts, first = when
+            step = self.step((q, v, a), memory, t, h, p)
+            x = step.point
+            fresh = carry(carried, self.bodies(x.q, x.v, x.a, p), t, first)
+            numbers = np.array([where(counts > 0.0, y, before) for y, before in zip(fresh, carried, strict=True)])
+            return x.q, x.v, x.a, step.memory, np.array([minimum(good[0], step.good)]), numbers
+
+        return self.recorded(motion_march, self.nq, self.nv, self.nv, MEMORY, 1, width, 4)
 
     def turn_program(self) -> Program:
         """q, v, a, p → rotations, angular velocities and angular accelerations of the bodies."""
@@ -311,9 +343,10 @@ class PointRecorder:
         def turning_bodies(q: Array, v: Array, a: Array, p: Array = NONE) -> Any:
             return self.bodies(q, v, a, p).turns()
 
-        return self._recorded(turning_bodies, self.nq, self.nv, self.nv)
+        return self.recorded(turning_bodies, self.nq, self.nv, self.nv)
 
-    def _recorded(self, function: Callable[..., Any], *shapes: int) -> Program:
+    def recorded(self, function: Callable[..., Any], *shapes: int) -> Program:
+        """The program of a function of arrays of these shapes, and of the free parameters last."""
         return record(function, *shapes, *((len(self.free),) if self.free else ()))
 
 

@@ -147,13 +147,18 @@ def apart(array: Any, others: Iterable[Any]) -> bool:
     return True
 
 
+def fitting(work: int, precision: str, count: int, block: int) -> int:
+    """How many of `count` states a launch takes in blocks of threads."""
+    if not work:
+        return count
+    most = _WORK // (work * np.dtype(precision).itemsize) // block * block
+    return min(count, max(block, most))
+
+
 def pieces(work: int, precision: str, count: int, block: int) -> tuple[int, list[Any]]:
     """How many of `count` states a launch takes in blocks of threads, and the memory of their work, if there is any."""
-    if not work:
-        return count, []
-    most = _WORK // (work * np.dtype(precision).itemsize) // block * block
-    piece = min(count, max(block, most))
-    return piece, [cupy().empty(work * piece, precision)]
+    piece = fitting(work, precision, count, block)
+    return piece, [cupy().empty(work * piece, precision)] if work else []
 
 
 def module(source: str) -> Any:

@@ -29,6 +29,7 @@ from linkwright.kernels.cuda.device_arrays import (
     Home,
     apart,
     cupy,
+    fitting,
     full,
     home_of,
     module,
@@ -38,6 +39,7 @@ from linkwright.kernels.cuda.device_arrays import (
     uploaded,
 )
 from linkwright.kernels.cuda.item_threads import ItemsText, items_text, suits
+from linkwright.kernels.cuda.known_launches import KnownLaunches, Launch
 from linkwright.kernels.cuda.state_threads import BLOCK, march_text, states_text
 from linkwright.kernels.foreign_arrays import on_device
 from linkwright.kernels.variant import (
@@ -65,6 +67,16 @@ class Walked(NamedTuple):
 
     def address(self, state: int) -> np.uint64:
         return np.uint64(self.array.data.ptr + self.array.itemsize * self.state * state)
+
+
+#: Seconds that a launch may take by a cautious guess: a GPU with a screen stops longer ones, and Ctrl-C waits for it.
+LAUNCH = 1.0
+ONE, MANY = 5e-9, 1e-12  # seconds per operation: one after another in a thread, and over all threads
+
+
+def calls_at_once(work: int, count: int) -> int:
+    """How many calls of a program of so many operations a launch makes for each of `count` states."""
+    return max(1, int(LAUNCH / (max(work, 1) * max(ONE, MANY * count))))
 
 
 class MarchKernel:
@@ -243,6 +255,8 @@ class DeviceKernel:
         self._by_items = by_items
         self._lock = Lock()
         self._kernels: dict[tuple[bool, str, int], _StatesKernel | ItemsKernel] = {}
+        #: The outputs of a call like one that came before, or None: the short way, to be tried first.
+        self.known = KnownLaunches()
 
     def __call__(self, arrays: Sequence[Any], out: Any = None) -> Any:
         """The outputs for inputs (..., *shape), at least one of them on a GPU."""
@@ -261,6 +275,10 @@ class DeviceKernel:
                 results = self._answer(home, inputs, leads, lead, precision, out)
             except MemoryError as error:
                 raise full(home, f"{s.name} of {math.prod(lead):,} states", error) from error
+            kernel = self._kernel(lead, precision, home.device) if math.prod(lead) else None
+            launch = kernel.launch(inputs, leads, lead) if isinstance(kernel, _StatesKernel) else None
+            if launch is not None:
+                self.known.add(launch, arrays, results, s.single)
         return results[0] if s.single else tuple(results)
 
     def _answer(
@@ -384,5 +402,24 @@ class _StatesKernel:
         for begin in range(0, batch, piece):
             count = min(piece, batch - begin)
             moved = [a.data + number * step * begin for a, step in zip((*arrays, *targets), sizes, strict=True)]
-            arguments = (*moved, *room, *self.tables, *map(np.int64, steps), np.int64(count))
-            self.function((-(-count // BLOCK),), (BLOCK,), arguments)
+            self.function(*self._grid(count), (*moved, *room, *self._behind(steps, count)))
+
+    @staticmethod
+    def _grid(count: int) -> tuple[tuple[int], tuple[int]]:
+        return (-(-count // BLOCK),), (BLOCK,)
+
+    def _behind(self, steps: Sequence[int], count: int) -> tuple[Any, ...]:
+        """The arguments after the arrays and the work."""
+        return (*self.tables, *map(np.int64, steps), np.int64(count))
+
+    def launch(self, inputs: Sequence[Any], leads: Sequence[Shape], lead: Shape) -> Launch | None:
+        """The one launch for contiguous inputs of these shapes, where it is one."""
+        batch, steps = math.prod(lead), []
+        if fitting(self.work, self.precision, batch, BLOCK) < batch:
+            return None
+        for array, batch_shape, port in zip(inputs, leads, self.signature.inputs, strict=True):
+            same = math.prod(batch_shape) == 1
+            if not array.flags.c_contiguous or (batch_shape != lead and not same):
+                return None
+            steps.append(0 if same else port.size)
+        return Launch(self.function, *self._grid(batch), self._behind(steps, batch), self.work * batch)

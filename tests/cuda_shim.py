@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+
 from compilers import find, shared_library
 
 SHIM = """

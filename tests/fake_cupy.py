@@ -11,11 +11,13 @@ import sys
 import types
 
 import numpy as np
+
 from cuda_shim import launch
 
 log: list[tuple] = []
 captured: list[list] = []
 _streams: list[Stream] = []
+current_device = 0
 
 
 def do(what: str, action, *told) -> None:
@@ -30,12 +32,13 @@ def do(what: str, action, *told) -> None:
 
 class Memory:
     def __init__(self, ptr, size, owner, device_id=0):
-        self.ptr, self.size, self.owner = ptr, size, owner
+        self.ptr, self.size, self.owner, self.device_id = ptr, size, owner, device_id
 
 
 class MemoryPointer:
     def __init__(self, mem, offset):
         self.mem, self.ptr = mem, mem.ptr + offset
+        self.device_id = mem.device_id
 
     def __add__(self, offset):
         return MemoryPointer(self.mem, self.ptr + offset - self.mem.ptr)
@@ -63,12 +66,22 @@ class ndarray:
         dtype = np.dtype(dtype)
         if memptr is None:
             owner = np.full(shape, np.nan, dtype) if dtype.kind == "f" else np.zeros(shape, dtype)
-            memptr = MemoryPointer(Memory(owner.ctypes.data, owner.nbytes, owner), 0)
+            memptr = MemoryPointer(Memory(owner.ctypes.data, owner.nbytes, owner, device), 0)
             view = owner
         else:
             raw = (ctypes.c_char * max(memptr.mem.size, 1)).from_address(memptr.ptr)
             view = np.ndarray(shape, dtype, raw, strides=strides)
         self._view, self.data, self.device = view, memptr, Device(device)
+
+    @property
+    def device(self):
+        return self._device
+
+    @device.setter
+    def device(self, device):
+        self._device = device
+        if hasattr(self, "data"):
+            self.data.device_id = device.id
 
     shape = property(lambda self: self._view.shape)
     strides = property(lambda self: self._view.strides)
@@ -115,6 +128,9 @@ class ndarray:
     @property
     def __cuda_array_interface__(self):
         return {}  # never looked at: CuPy's own arrays are taken directly
+
+
+ndarray.__module__ = "cupy"
 
 
 class Foreign:
@@ -203,6 +219,9 @@ class RawModule:
         return call
 
 
+__version__ = "0"
+
+
 def asarray(values):
     array = np.ascontiguousarray(values)
     made = ndarray(np.shape(values), array.dtype)
@@ -251,6 +270,12 @@ cuda = types.SimpleNamespace(
     Stream=Stream,
     UnownedMemory=Memory,
     get_current_stream=get_current_stream,
+    runtime=types.SimpleNamespace(
+        getDevice=lambda: current_device,
+        getDeviceCount=lambda: 1,
+        getDeviceProperties=lambda number: {"name": b"a stand-in"},
+        memGetInfo=lambda: (2**34, 2**34),
+    ),
 )
 
 

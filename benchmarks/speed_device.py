@@ -1,0 +1,53 @@
+"""The rows of `speed.py` on a GPU; not measured where there is none."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import linkwright as lw
+from device_speed import CALL, CASES, FEW, RATE, STUDY, WIDE, agreement, arm_call, arm_rate, timed_study, to_the_end
+from device_tools import in_a_row
+from linkwright.errors import KernelError
+from speed_table import Measurement, Row, shown_time
+
+
+def _needs_gpu() -> None:
+    try:
+        lw.gpu()
+    except KernelError as error:
+        raise SystemExit(f"no GPU: {error}") from None
+
+
+def _call(states: int) -> Measurement:
+    """A call until it is done; of many states, besides what calls in a row take for each."""
+    _needs_gpu()
+    call, _ = arm_call(states)
+    seconds, kernel = to_the_end(call), in_a_row(call, 50)
+    ours = seconds if states <= FEW else seconds - kernel
+    limits = "Python before the launch, the launch itself, and the wait for its end"
+    return Measurement(1e6 * ours, f"{shown_time(seconds)}, in a row {shown_time(kernel)}", limits=limits)
+
+
+def _study() -> Measurement:
+    _needs_gpu()
+    agreement(WIDE, 300)
+    seconds = timed_study()
+    return Measurement(
+        seconds, f"{shown_time(seconds)} by the clock", limits="see `benchmarks/device.py --parts studies`"
+    )
+
+
+def _batch() -> Measurement:
+    _needs_gpu()
+    rate = arm_rate(2**24)
+    return Measurement(rate, f"{rate:.3g} states/s", limits="see `benchmarks/device.py --parts limits`")
+
+
+ROWS = [
+    *(
+        Row(f"GPU call until done, 7-joint arm, {states:,} states{extra}", 1e6 * CALL, "µs", partial(_call, states))
+        for states, extra in ((1, ""), (FEW, ""), (2**20, ", less the kernel's own time"))
+    ),
+    Row(f"GPU study, {CASES:,} slider-cranks of 81 points", STUDY, "s", _study),
+    Row("GPU batch, forward dynamics, 7-joint arm, float64", RATE, "states/s", _batch, at_least=True),
+]
