@@ -255,6 +255,17 @@ def test_integrate_and_difference_undo_each_other() -> None:
     assert relative(mech.difference(q, mech.integrate(q, dv)), dv) < 1e-10
 
 
+@pytest.mark.parametrize("ratio", [-2.0, 0.5])
+def test_the_difference_of_geared_joints_is_that_of_their_leader(ratio: float) -> None:
+    b = lw.Builder()
+    for name in ("one", "two"):
+        b.joint("revolute", b.ground, b.body(name, 1.0, inertia=(1.0, 1.0, 1.0)), f"shaft {name}")
+    b.mimic("shaft two", "shaft one", ratio)
+    mech = b.build()
+    q, dv = np.array([0.1]), np.array([0.2])
+    np.testing.assert_allclose(mech.difference(q, mech.integrate(q, dv)), dv, rtol=1e-14)
+
+
 def test_a_million_links_load_in_linear_memory() -> None:
     mech = lw.chain(1_000_000)
     assert mech.nv == 1_000_000

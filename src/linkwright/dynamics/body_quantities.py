@@ -29,7 +29,7 @@ def _integrate(link: Link, state: State, up: State) -> dict[str, Array]:
 def difference(traversal: Traversal) -> Any:
     """The dv that takes q to q1."""
     traversal.outward(_difference, {})
-    return traversal.joint_vector("way")
+    return traversal.joint_vector("way", rates=True)
 
 
 def _difference(link: Link, state: State, up: State) -> dict[str, Array]:

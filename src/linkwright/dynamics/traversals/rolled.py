@@ -135,7 +135,7 @@ class Rolled:
                 self._keep(number, f"below.{name}", shape)
         self.plan.append(_Pass("inward", recordings, {f"below.{name}": shape for name, shape in below.items()}))
 
-    def joint_vector(self, name: str, *, coordinates: bool = False) -> Any:
+    def joint_vector(self, name: str, *, coordinates: bool = False, rates: bool = False) -> Any:
         x = self.coordinates
         self.vectors[name] = (self.builder.temporary(name, (x.nq if coordinates else x.nv,)), coordinates)
         return self.vectors[name][0]

@@ -197,8 +197,11 @@ class Traversal(Protocol):
     def inward(self, step: InwardStep, below: Mapping[str, Shape]) -> None:
         """Run a step from the tips to ground; `below` are the shapes of the contributions."""
 
-    def joint_vector(self, name: str, *, coordinates: bool = False) -> Any:
-        """The links' numbers `name`, one per rate (or coordinate) of each joint, as one vector."""
+    def joint_vector(self, name: str, *, coordinates: bool = False, rates: bool = False) -> Any:
+        """The links' numbers `name`, one per rate (or coordinate) of each joint, as one vector.
+
+        Forces of joints that share coordinates are added; `coordinates` and `rates` are those of the leader.
+        """
 
     def total(self, name: str, then: Finish) -> Any:
         """then(the sum of contributions `name` that reached ground in the last inward pass)."""
@@ -333,7 +336,7 @@ class Unrolled:
     def solve(self, matrix: Array, right: Array) -> Array:
         return np.array(factorise(matrix).solve(list(right)))
 
-    def joint_vector(self, name: str, *, coordinates: bool = False) -> Array:
+    def joint_vector(self, name: str, *, coordinates: bool = False, rates: bool = False) -> Array:
         x = self.coordinates
         entries: list[Any] = [0.0] * (x.nq if coordinates else x.nv)
         for i, row in enumerate(self.rows):
@@ -342,7 +345,7 @@ class Unrolled:
                 for k, value in enumerate(row[name]):
                     if not x.follows[i]:
                         entries[at + k] = entries[at + k] + value
-                    elif not coordinates:
+                    elif not (coordinates or rates):
                         entries[at + k] = entries[at + k] + value * ratio
         return np.array(entries)
 
