@@ -22,9 +22,9 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.sweeps.case_engine import compute
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.cluster import Cluster
 from linkwright.sweeps.plan import Plan, make_plan
-from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.task import Task, make_task
 from linkwright.sweeps.workers import Cores, Pool
 

@@ -21,9 +21,9 @@ from chores import DEADLY, plan, square_or_hang, square_or_wait, task
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError, SlowCaseWarning
-from linkwright.sweeps import runner as slow
+from linkwright.sweeps import chunk_runner as slow
 from linkwright.sweeps import worker_process as process
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.task import gathered
 from linkwright.sweeps.worker_process import COLD, Closed, Death, WorkerProcess, receive, send
 from linkwright.sweeps.workers import Cores, Here, isolated

@@ -16,8 +16,8 @@ import linkwright as lw
 from linkwright.errors import FormatError, LinkwrightError, MemoryLimitError, ModelError
 from linkwright.results.solution_files import archive_bytes
 from linkwright.sweeps import stored_outputs, sweep
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.plan import Plan, make_plan
-from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import CHUNKS, DATASET, Store
 from linkwright.sweeps.stored_outputs import StoredOutputs
 from linkwright.sweeps.task import Batch, Task, gathered

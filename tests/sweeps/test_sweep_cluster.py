@@ -17,8 +17,8 @@ from small import written
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.cluster import Cluster
-from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.task import gathered
 
 distributed = pytest.importorskip("distributed")

@@ -16,7 +16,7 @@ from small import written
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import CHUNKS, DATASET, Store
 from linkwright.sweeps.study_files import save
 from linkwright.sweeps.task import Batch, gathered
@@ -153,7 +153,7 @@ from chores import plan, square_when_allowed, task
 from linkwright.sweeps.study_files import save
 from linkwright.sweeps.task import gathered
 from linkwright.sweeps.workers import Here
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import DATASET, Store
 folder = Path(sys.argv[1])
 given, cases = task(folder, pause=0.05), plan(40, 2)

@@ -12,7 +12,7 @@ import pytest
 from chores import logged, plan, square, task
 
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import CHUNKS, Store
 from linkwright.sweeps.task import gathered
 from linkwright.sweeps.workers import Here
@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from chores import plan, square_then_wait, task
 from linkwright.sweeps.workers import Cores
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import Store
 folder = Path(sys.argv[1])
 given, cases = task(folder), plan(40, 2)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from chores import logged, plan, square, task
 
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import CHUNKS, Store
 from linkwright.sweeps.task import gathered
 from linkwright.sweeps.workers import Here
@@ -32,7 +32,7 @@ from pathlib import Path
 from chores import plan, square_when_allowed, task
 from linkwright.errors import LinkwrightError
 from linkwright.sweeps.cluster import Cluster
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import Store
 folder = Path(sys.argv[1])
 given, cases = task(folder, pause=float(sys.argv[3])), plan(int(sys.argv[4]), int(sys.argv[5]))

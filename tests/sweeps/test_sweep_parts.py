@@ -16,8 +16,8 @@ from small import written
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.plan import make_plan
-from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import CHUNKS, DATASET, Store
 from linkwright.sweeps.workers import Here
 
@@ -27,7 +27,7 @@ DRIVER = f"""
 import sys
 from pathlib import Path
 import chores
-from linkwright.sweeps.runner import Runner
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.store import Store
 from linkwright.sweeps.workers import Here
 folder, part = Path(sys.argv[1]), (int(sys.argv[2]), int(sys.argv[3]))

@@ -27,7 +27,7 @@ from chores import (
 
 import linkwright as lw
 from linkwright.errors import LinkwrightError
-from linkwright.sweeps.runner import KILLED, Runner
+from linkwright.sweeps.chunk_runner import KILLED, Runner
 from linkwright.sweeps.store import Store
 from linkwright.sweeps.task import Batch, gathered
 from linkwright.sweeps.workers import CRASHES, DEATHS, Cores, Here, Pool

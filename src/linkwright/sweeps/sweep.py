@@ -18,9 +18,9 @@ from linkwright.kernels.variant import cores
 from linkwright.mechanism import Mechanism
 from linkwright.outputs.output_language import AnalysisSettings
 from linkwright.sweeps import case_engine as work
+from linkwright.sweeps.chunk_runner import Runner
 from linkwright.sweeps.cluster import Cluster, no_place
 from linkwright.sweeps.plan import Execution, Plan, Sampling, StudyFolder, default_chunk, make_plan
-from linkwright.sweeps.runner import Runner
 from linkwright.sweeps.store import DATASET, Store
 from linkwright.sweeps.stored_outputs import StoredOutputs
 from linkwright.sweeps.study import Study
