@@ -74,11 +74,56 @@ def cassie() -> Measurement:
     return Measurement(first, shown_time(first))
 
 
-def long_chain() -> Measurement:
+def chain_beside_pinocchio(links: int) -> Callable[[], Measurement]:
+    """Derivatives of forward dynamics of a chain beside `pinocchio.computeABADerivatives`, one state."""
+
+    def measure() -> Measurement:
+        import tempfile
+
+        import pinocchio as pin
+
+        from linkwright.formats.urdf_writer import write_urdf
+        from robots import Twin
+
+        _uncached()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "chain.urdf"
+            path.write_text(write_urdf(lw.chain(links).description))
+            twin = Twin(path, "fixed")
+        state = [x[0].copy() for x in twin.states(1)]
+        first = _first(lambda: twin.mech.forward_dynamics_derivatives(*state))
+        theirs = twin.pin_q(state[0]), twin.pin_v(state[1]), twin.pin_v(state[2])
+        calls = [
+            lambda: twin.mech.forward_dynamics_derivatives(*state),
+            lambda: pin.computeABADerivatives(twin.model, twin.data, *theirs),
+        ]
+        a, b = interleaved(calls, times=5)
+        return Measurement(a / b, f"{shown_time(a)}, first call {shown_time(first)}", f"Pinocchio {shown_time(b)}")
+
+    return measure
+
+
+def long_chain_compiled(links: int) -> Callable[[], Measurement]:
+    """The first derivatives of forward dynamics of a long chain."""
+
+    def measure() -> Measurement:
+        _uncached()
+        mech = lw.chain(links)
+        x = np.linspace(-1.0, 1.0, mech.nv)
+        first = _first(lambda: mech.forward_dynamics_derivatives(x, x, x))
+        return Measurement(first, shown_time(first))
+
+    return measure
+
+
+def long_ladder() -> Measurement:
+    """The first linear model of 100 four-bars that move together: 201 rates, 100 loops."""
+    from forms import ladder
+
     _uncached()
-    mech = lw.chain(60)
-    x = np.linspace(-1.0, 1.0, mech.nv)
-    first = _first(lambda: mech.forward_dynamics_derivatives(x, x, x))
+    mech = ladder(100)
+    q = mech.assemble(mech.neutral())
+    first = _first(lambda: mech.linearise(q))
     return Measurement(first, shown_time(first))
 
 
@@ -124,7 +169,12 @@ ROWS = [
     Row("derivatives of forward dynamics, G1, first call", 3.0, "s", lambda: humanoid_compiled(G1)),
     Row("derivatives of forward dynamics, Talos, first call", 3.0, "s", lambda: humanoid_compiled(TALOS)),
     Row("derivatives of Cassie (28 rates, 4 loops), first call", 5.0, "s", cassie),
-    Row("derivatives of a chain of 60, first call", 5.0, "s", long_chain),
+    Row("derivatives of a chain of 60, first call", 5.0, "s", long_chain_compiled(60)),
+    Row("derivatives of a chain of 300, first call", 5.0, "s", long_chain_compiled(300)),
+    Row("derivatives of a chain of 1,000, first call", 5.0, "s", long_chain_compiled(1000)),
+    Row("derivatives of a chain of 300", 1.5, "× Pinocchio", chain_beside_pinocchio(300)),
+    Row("derivatives of a chain of 1,000", 1.5, "× Pinocchio", chain_beside_pinocchio(1000)),
+    Row("linear model of a ladder of 100 four-bars, first call", 5.0, "s", long_ladder),
     Row("second derivatives of a 7-joint arm, first call", 3.0, "s", second_derivatives),
     Row("method='mass-matrix', chain of 64", 1.3, "× M and SciPy's Cholesky", mass_matrix_method(64)),
     Row("method='mass-matrix', chain of 256", 1.3, "× M and SciPy's Cholesky", mass_matrix_method(256)),
