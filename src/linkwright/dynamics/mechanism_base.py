@@ -386,8 +386,8 @@ class DeviceCall:
     def __call__(self, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
         """The answer, or None where the call is another one."""
         for name, constant in self.constants:
-            value = options[name]
-            if value is not constant and (type(value) is not type(constant) or value != constant):
+            option = options[name]
+            if option is not constant and (type(option) is not type(constant) or option != constant):
                 return None
         return self.known(arguments, options.get("out"))
 

@@ -214,10 +214,10 @@ def _piece() -> list[str]:
     behind = w.op(f"ptrtoint ptr {w.at(converted, room)} to i64")
     scratch = w.op(f"inttoptr i64 {w.whole('and', w.whole('add', behind, 63), -64)} to ptr")
     sizes, axes = w.sizes()
-    data = w.at(axes, arrays)
+    addresses = w.at(axes, arrays)
 
     def numbers(d: str) -> None:
-        place, address = w.whole("add", arrays, d), w.entry(data, d)
+        place, address = w.whole("add", arrays, d), w.entry(addresses, d)
         w.put(address, memory, place)
         w.put(address, shifted, place)
 

@@ -84,8 +84,8 @@ class JaxInterpreter(Interpreter):
 
         def step(values: Any, now: Any) -> tuple[Any, None]:
             (kind, *operands), place = now
-            result = self.lax.switch(kind, branches, *(values[k] for k in operands))
-            return self.lax.dynamic_update_index_in_dim(values, result, place, 0), None
+            outcome = self.lax.switch(kind, branches, *(values[k] for k in operands))
+            return self.lax.dynamic_update_index_in_dim(values, outcome, place, 0), None
 
         places = block.first_operation + self.np.arange(len(block))
         values, _ = self.lax.scan(step, values, (tuple(self.np.asarray(code).T), places))
