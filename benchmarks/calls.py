@@ -25,6 +25,7 @@ from table import cpu, replace_section
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import linkwright as lw
+from linkwright.errors import LinkwrightError
 from robots import Twin, find
 
 MODELS = Path(__file__).parents[1] / "examples" / "models"
@@ -160,7 +161,7 @@ def cell(subject: Subject, row: str) -> str:
         for _ in range(3):
             one()
         batch()
-    except lw.LinkwrightError:
+    except LinkwrightError:
         return "–"
     theirs = peer_call(subject, row)
     times = interleaved([one] if theirs is None else [one, theirs])

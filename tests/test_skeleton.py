@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwright as lw
-from kernels.compilers import c_library, pointer
+from compilers import c_library, pointer
 from linkwright.kernels.c.program_text import work_size
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.tape.program import Program

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sample_programs as samples
-from compilers import c_library, pointer
 
+from compilers import c_library, pointer
 from linkwright.errors import KernelError
 from linkwright.kernels.c.program_text import c_text, function_name, work_size
 from linkwright.kernels.c.spelling import identifier, literal

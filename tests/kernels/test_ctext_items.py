@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import sample_programs as samples
-from cuda_shim import launch
 
 import linkwright as lw
+from cuda_shim import launch
 from linkwright.kernels.cuda import item_threads
 from linkwright.kernels.cuda.item_threads import BLOCK, items_text, suits
 from linkwright.kernels.interpret.interpreter import run

@@ -2,11 +2,11 @@
 
 import sys
 
-import fake_cupy
 import numpy as np
 import pytest
 import sample_programs as samples
 
+import fake_cupy
 import linkwright as lw
 from linkwright.errors import DtypeError, KernelError, ShapeError
 from linkwright.kernels import compiled

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sample_programs as samples
-from compilers import find, pointer, shared_library
 
+from compilers import find, pointer, shared_library
 from linkwright.errors import KernelError
 from linkwright.kernels.c import program_text
 from linkwright.kernels.c.program_text import cuda_text, cuda_work_size, function_name
