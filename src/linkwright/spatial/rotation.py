@@ -235,11 +235,13 @@ def quaternion_product(a: Array, b: Array) -> Array:
 
 
 def euler_parameters(r: Array) -> Array:
-    """Unit Euler parameters (4, ...) of rotation matrices `r` (3, 3, ...), which are not checked; e0 ≥ 0.
+    """Unit Euler parameters (4, ...) of rotation matrices `r` (3, 3, ...); e0 ≥ 0.
 
     >>> import numpy as np, linkwright as lw
     >>> lw.control.euler_parameters(np.eye(3)).tolist()
     [1.0, 0.0, 0.0, 0.0]
+
+    Whether the matrices are rotations is not checked.
     """
     (a, b, c), (d, e, f), (g, h, i) = r
     # 4 e eᵀ: its column under the largest entry of the diagonal loses no digits.
