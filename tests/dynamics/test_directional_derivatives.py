@@ -178,6 +178,12 @@ def test_batches_broadcast_and_shapes_are_checked():
         derivatives(mech, FORWARD, np.stack([q] * 3), np.stack([v] * 2), tau, t=0.0)
 
 
+def test_no_states_have_no_derivatives():
+    mech = geared(9)
+    q, v, tau = states(mech)
+    assert [x.shape for x in derivatives(mech, FORWARD, q, np.zeros((0, mech.nv)), tau, t=0.0)] == [(0, mech.nv, mech.nv)] * 3
+
+
 def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
     mech = lw.chain(200)
     zero = np.zeros(mech.nv)
