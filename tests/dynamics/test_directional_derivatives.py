@@ -180,8 +180,9 @@ def test_batches_broadcast_and_shapes_are_checked():
 
 def test_no_states_have_no_derivatives():
     mech = geared(9)
-    q, v, tau = states(mech)
-    assert [x.shape for x in derivatives(mech, FORWARD, q, np.zeros((0, mech.nv)), tau, t=0.0)] == [(0, mech.nv, mech.nv)] * 3
+    (q, _, tau), nv = states(mech), mech.nv
+    matrices = derivatives(mech, FORWARD, q, np.zeros((0, nv)), tau, t=0.0)
+    assert [x.shape for x in matrices] == [(0, nv, nv)] * 3
 
 
 def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
