@@ -206,6 +206,7 @@ REDUNDANT = {
     "tilted": tilted,
     "bennett": lambda: loop("bennett", bennett_rows(0.4, 0.6, 1.1)),
     "sarrus": sarrus,
+    "sarrus, of which ranks are counted where its legs are folded": lambda: sarrus(0.02),
 }
 
 

@@ -178,6 +178,13 @@ def test_batches_broadcast_and_shapes_are_checked():
         derivatives(mech, FORWARD, np.stack([q] * 3), np.stack([v] * 2), tau, t=0.0)
 
 
+def test_no_states_have_no_derivatives():
+    mech = geared(9)
+    (q, _, tau), nv = states(mech), mech.nv
+    matrices = derivatives(mech, FORWARD, q, np.zeros((0, nv)), tau, t=0.0)
+    assert [x.shape for x in matrices] == [(0, nv, nv)] * 3
+
+
 def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
     mech = lw.chain(200)
     zero = np.zeros(mech.nv)

@@ -158,6 +158,16 @@ def test_a_part_of_another_study_is_refused(tmp_path: Path) -> None:
         Store.begin(tmp_path / "study", task(tmp_path), other, part=(2, 2))
 
 
+def test_a_part_with_a_damaged_chunk_is_missing_and_goes_on(tmp_path: Path) -> None:
+    for part in (1, 2):
+        computed(tmp_path, part=(part, 2))
+    os.truncate(tmp_path / "study" / CHUNKS / "000003.npz", 100)
+    study = lw.Study.open(tmp_path / "study")
+    assert (study.missing_parts, study.missing_cases) == ([(2, 2)], CHUNK)
+    computed(tmp_path, part=(2, 2))
+    assert lw.Study.open(tmp_path / "study").missing_parts == []
+
+
 @posix
 def test_a_waiting_part_holds_its_lock_until_it_ends(tmp_path: Path, drivers: Drivers) -> None:
     victim = drivers.started(1, 2, "square_then_wait")

@@ -46,7 +46,7 @@ def derivatives(mech: Mechanism, function: str, *arrays: Any, t: Any) -> tuple[F
     count = math.prod(lead)
     check_memory(f"{function} of {count} states and {nv} rates", 3 * count * nv * nv, _ADVICE)
     matrices = [empty(f"{function}: {name}", (count, nv, nv), _ADVICE) for name in row.outputs]
-    states = [np.broadcast_to(x, (*lead, x.shape[-1])).reshape(count, -1) for x in inputs]
+    states = [np.broadcast_to(x, (*lead, x.shape[-1])).reshape(count, x.shape[-1]) for x in inputs]
     times = np.broadcast_to(time, lead).reshape(count)
     for k in range(count):
         if mech.closed and not mech.auxiliary.regularity.holds(states[0][k], float(times[k])):

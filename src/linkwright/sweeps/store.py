@@ -157,7 +157,8 @@ class Store:
             differs.append("the chunk size")
         if differs:
             text = f"{self.folder} holds another study, which differs in {', '.join(differs)}; give the same to go on"
-            raise ModelError(f"{text}, or choose another folder, or overwrite=True")
+            anew = ", or overwrite=True" if self.part is None else ""
+            raise ModelError(f"{text}, or choose another folder{anew}")
         self.plan = plan
         self.study = study_digest(self.task, plan)
 
@@ -307,11 +308,14 @@ class Store:
 
         return StoredOutputs(shapes, reasons, self.plan.chunk, read)
 
-    def missing_parts(self) -> list[tuple[int, int]]:
-        """Which parts of a study that is computed in parts lack chunks, as `StudyFolder.part` has them."""
+    def missing_parts(self, outputs: Batch | StoredOutputs) -> list[tuple[int, int]]:
+        """Which parts of a study that is computed in parts lack chunks of its outputs, as `StudyFolder.part` has
+        them; a chunk that is damaged is lacking."""
         parts = self._locks.parts
-        present = set(self._present())
-        lacking = {index % parts + 1 for index in range(self.plan.chunks) if index not in present} if parts else set()
+        if not parts:
+            return []
+        firsts = (self.plan.part(index).start for index in range(self.plan.chunks))
+        lacking = {index % parts + 1 for index, k in enumerate(firsts) if outputs.reasons[k] == MISSING}
         return [(number, parts) for number in sorted(lacking)]
 
     def drop_chunks(self) -> None:

@@ -277,10 +277,10 @@ class Study:
             raise LinkwrightError(f"{place}: there is no study in this folder; give one that lw.sweep kept one in")
         task, plan, _ = read_manifest(place)
         store = Store(place, task, plan)
-        outputs, missing = store.outputs(), store.missing_parts()
+        outputs = store.outputs()
         if kind(place / DATASET):  # the study was finished meanwhile, and its chunks removed
             return cls(*load(place / DATASET, links=False))
-        return cls(task, plan, outputs, missing_parts=missing)
+        return cls(task, plan, outputs, missing_parts=store.missing_parts(outputs))
 
     # -- what a person sees ---------------------------------------------------------------------------------
     def summary(self) -> list[tuple[str, str, str, str, str]]:

@@ -223,7 +223,8 @@ def _run(runner: Runner, engine: Any, on: Any) -> Study:
     if store is None:
         outputs: Batch | StoredOutputs = gathered(task, plan, runner.batches)
     else:
-        outputs, missing = store.outputs(), store.missing_parts()
+        outputs = store.outputs()
+        missing = store.missing_parts(outputs)
         _check_stored(runner, store, outputs)
     return Study(task, plan, outputs, loaded=runner.loaded, seconds=perf_counter() - started, missing_parts=missing)
 

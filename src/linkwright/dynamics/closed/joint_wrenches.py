@@ -6,7 +6,8 @@ what Gᵀ takes to zero, block by block. Those are taken for which Σ |force|² 
 point constraints is least (`joint_reactions`): a tree joint's wrench is f − (what N y brings to it) less its part
 along the joint's freedom, (1 − T Sᵀ) f, so that y solves a small system of full rank.
 
-The answer is NaN where straight code does not tell it: beside singular positions. `joint_reactions` answers there.
+The answer is NaN where straight code does not tell it: beside singular positions, and where more equations are
+independent than at the positions that ranks were counted at. `joint_reactions` answers there.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from linkwright.dynamics import recording_context as gears
 from linkwright.dynamics.closed.closed_recorders import accelerations, blocks_of, constraints_of, geometric, moving
 from linkwright.dynamics.closed.constraint_space import ROUNDING, carried, gradient
 from linkwright.dynamics.closed.loop_constraints import ConstraintAtState, together
+from linkwright.dynamics.closed.redundancy import SINGULAR
 from linkwright.dynamics.methods import newton_euler
 from linkwright.dynamics.recording_context import RecordingContext
 from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.traversals.traversal import Unrolled, add_to
 from linkwright.model.topology import reacting_bodies
 from linkwright.spatial.algebra import Array, Limit, Pivoted, cross, dot, is_zero, swept
-from linkwright.tape.block import minimum, where
+from linkwright.tape.block import maximum, minimum, where
 
 #: Squares of angles between constraints that straight code takes: the answer's rounding errors are about 1e-16 over
 #: them.
@@ -62,6 +64,7 @@ def joint_wrenches(context: RecordingContext) -> Array:
             least.add(some, k.k[b, b] if (b, b) in k.k else np.zeros((len(g[b]), len(g[b]))), blocks.rank(b, ()) or 0)
         changes, through = least.solved(through)
         certain = where(least.pivot > REGULAR, certain, 0.0)
+        certain = where(least.further <= SINGULAR, certain, 0.0)
         for b, change in zip(repeating, changes, strict=True):
             ends = np.cumsum([0, *(blocks.sizes[n] for n in blocks.groups[b])]).tolist()
             for n, first, last in zip(blocks.groups[b], ends, ends[1:], strict=False):
@@ -128,6 +131,7 @@ class _Least:
         self.at_joints: list[dict[int, Array]] = []  # what multipliers of a block bring to joints of the tree
         self.on_loops: list[list[tuple[Array, Array]]] = []  # the wrench of each constraint, and its columns
         self.pivot: Any = 1.0  # the least of the pivots of independent equations, as a part of its size
+        self.further: Any = 0.0  # the largest of those of others; the rank is larger here if that is not nothing
 
     def add(self, some: Sequence[tuple[ConstraintAtState, Array]], k: Array, rank: int) -> None:
         """A block of constraints and their multipliers, with its part of G Gᵀ."""
@@ -148,8 +152,10 @@ class _Least:
         if len(rows) == rank:
             return np.eye(count)[:, [n for n in range(count) if n not in rows]]
         scales = np.array([k[n][n] if n in rows else 1.0 for n in range(count)])
-        pivots = Pivoted(k, scales, [Limit(ROUNDING, scales)] * rank)
+        pivots = Pivoted(k, scales, [Limit(ROUNDING, scales)] * (rank + 1))
         self.pivot = minimum(self.pivot, pivots.least(rank))
+        self.further = maximum(self.further, pivots.steps[rank].part)
+        steps = pivots.steps[:rank]
         columns = []
         for n in range(count):
             vector: dict[int, Any] = dict.fromkeys(rows, 0.0)
@@ -157,9 +163,9 @@ class _Least:
                 columns.append(np.eye(count)[n])
                 continue
             vector[n] = 1.0
-            for step in pivots.steps:
+            for step in steps:
                 vector[n] = where(step.chosen[n], 0.0, vector[n])
-            for step in reversed(pivots.steps):
+            for step in reversed(steps):
                 part = dot([step.share[m] for m in rows], [vector[m] for m in rows])
                 vector = {m: where(step.chosen[m], vector[m] - part, x) for m, x in vector.items()}
             columns.append(np.array([vector.get(m, 0.0) for m in range(count)]))

@@ -268,8 +268,8 @@ class _Rules:
             x, y = (jnp.asarray(a, dtype) for a in (x, y))
             one = self.jax.jit(function)(x[1], y)
             many = self.jax.jit(self.jax.vmap(function, in_axes=(0, None)))(x, y)
-        given = np.asarray(x, np.float64), np.asarray(y, np.float64)
-        wanted = given[0] * given[1][0] + 1.0, given[1] - 2.0 * given[0][:, :1]
+        vectors, constants = np.asarray(x, np.float64), np.asarray(y, np.float64)
+        wanted = vectors * constants[0] + 1.0, constants - 2.0 * vectors[:, :1]
         pairs = [*zip(one, (w[1] for w in wanted), strict=True), *zip(many, wanted, strict=True)]
         return all(np.allclose(a, b, rtol=1e-6, atol=1e-6) for a, b in pairs)
 
