@@ -27,6 +27,8 @@ def test_a_moved_keyword_names_its_object_and_an_unknown_one_has_a_suggestion() 
         asked("a", starts=3)
     with pytest.raises(LinkwrightError, match="no argument named 'time'; did you mean 'times'"):
         asked("a", time=3)
+    with pytest.raises(LinkwrightError, match="no argument named 'zz'; there are: model, times, search$"):
+        asked("a", zz="x")
 
 
 @pytest.mark.parametrize("function", [lw.sweep, lw.optimise, lw.sensitivities])

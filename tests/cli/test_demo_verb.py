@@ -23,6 +23,12 @@ def test_the_robot_demo_shows_a_table_dynamics_and_speed(capsys: pytest.CaptureF
         assert part in outcome.out
 
 
+def test_a_folder_for_the_robot_demo_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    outcome = linkwright(capsys, "demo", "robot", "-o", str(tmp_path / "x"))
+    assert outcome.code == 1
+    assert "the demonstration 'robot' writes no files" in outcome.err
+
+
 def test_the_robot_demo_compares_itself_with_pinocchio(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pinocchio", reason="Pinocchio is the peer: pip install pin")
     outcome = linkwright(capsys, "demo", "robot")

@@ -102,6 +102,14 @@ def test_set_of_a_format_without_parameters_is_named(capsys: pytest.CaptureFixtu
     assert message.endswith("a file of this format has no parameters; leave --set out")
 
 
+def test_a_paragraph_of_help_is_one_line_where_there_is_room(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    lines = [line.strip() for line in linkwright(capsys, "sweep", "--help").out.splitlines()]
+    assert [line.endswith("if none is good.") for line in lines if line.startswith("The folder holds")] == [True]
+
+
 def test_the_module_runs_as_the_command_does_and_a_closed_pipe_is_quiet() -> None:
     command = f'"{sys.executable}" -m linkwright check "{ARM}" | head -n 1'
     source = Path(lw.__file__).parents[1]

@@ -7,6 +7,7 @@ import pytest
 import fake_cupy
 import linkwright as lw
 from closed_mechanisms import four_bar
+from linkwright.dynamics import requests
 from linkwright.errors import DtypeError, KernelError
 from linkwright.kernels.foreign_arrays import library
 
@@ -33,6 +34,12 @@ def jax():
 @pytest.fixture(scope="module")
 def tree():
     return lw.random_tree(3, 1)
+
+
+@pytest.fixture
+def in_columns(monkeypatch):
+    """Derivatives of any tree, however few its rates, are computed column by column."""
+    monkeypatch.setattr(requests, "WHOLE_MATRICES", dict.fromkeys(requests.WHOLE_MATRICES, 0))
 
 
 # -- PyTorch in main memory ------------------------------------------------------------------------------------
@@ -133,6 +140,16 @@ def test_a_tracer_is_told_where_to_go(jax, tree):
         tree.mass_matrix(jax.numpy.zeros(tree.nq), out=np.empty((tree.nv, tree.nv)))
 
 
+def test_derivatives_in_columns_are_answered_in_kind(jax, tree, in_columns):
+    given = state(tree, 2)
+    found = tree.inverse_dynamics_derivatives(*map(jax.numpy.asarray, given))
+    for matrix, wanted in zip(found, tree.inverse_dynamics_derivatives(*given), strict=True):
+        assert library(matrix) == "jax"
+        np.testing.assert_allclose(np.asarray(matrix), wanted, rtol=1e-4, atol=1e-4)
+    with pytest.raises(KernelError, match="q is a JAX tracer"):
+        jax.jit(tree.inverse_dynamics_derivatives)(*given)
+
+
 # -- both on a GPU ---------------------------------------------------------------------------------------------
 @pytest.fixture
 def stream(monkeypatch):
@@ -150,6 +167,13 @@ def test_arrays_on_a_gpu_are_answered_in_kind_there(stream, tree, kind, dtype):
     wanted = tree.inverse_dynamics(*(x.astype(np.float64) for x in given))
     np.testing.assert_allclose(found.get(), wanted, rtol=1e-9 if dtype == np.float64 else 1e-3, atol=1e-4)
     assert not [entry for entry in fake_cupy.log if entry[0] == "copy"]
+
+
+def test_derivatives_on_a_gpu_are_one_program_where_they_are_columns_on_the_cpu(stream, tree, in_columns):
+    given = state(tree, 3)
+    found = tree.inverse_dynamics_derivatives(*map(fake_cupy.asarray, given))
+    for matrix, wanted in zip(found, tree.inverse_dynamics_derivatives(*given), strict=True):
+        np.testing.assert_allclose(matrix.get(), wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_tensors_are_computed_in_the_stream_of_pytorch(stream, tree, monkeypatch):

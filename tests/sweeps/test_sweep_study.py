@@ -46,6 +46,11 @@ def test_cases_that_fail_are_rows_with_a_reason_and_the_rest_goes_on(study: lw.S
     assert study.reason_counts == [("the mechanism cannot be assembled at t = …", 2)]
 
 
+def test_the_cause_why_motions_stopped_is_counted_with_the_names_in_it() -> None:
+    study = lw.sweep(MODELS / "slider_crank_parameters.mks", {"crank_length": [0.1, 0.2, 7.0]}, "max(block.x)")
+    assert study.reason_counts == [("stopped at t = …: driver 'd1' asks for what is out of reach", 2)]
+
+
 def test_the_best_cases_come_first_and_failed_ones_never(study: lw.Study) -> None:
     small, large = study.best("reach", 10), study.best("reach", 2, largest=True)
     assert small.sizes["case"] == 4

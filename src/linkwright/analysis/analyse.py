@@ -119,7 +119,7 @@ def analyse(
         raise ModelError(f"{d.name!r} has no time range; give times=..., or a SYSTEM in the model", element=d.name)
     points = times_of(system.start, system.end, system.interval) if times is None else real_array("times", times)
     choice: Any = freedom or system.freedom
-    check_names("way with freedom", [choice], FREEDOMS)
+    check_names("value of freedom", [choice], FREEDOMS)
     system = replace(system, **_tolerances({key: value for key, value in asked.items() if key in newton}))
     notes = [*idle_settings(system, kind, choice), *remarks(d, kind, np.atleast_1d(points), mech.tree)]
     with activity("assembling") as work:

@@ -86,6 +86,8 @@ def takes_settings(**classes: type[Any]) -> Callable[[Callable[P, T]], Callable[
                     raise ArgumentError(f"{owner} takes no argument {name!r}; give {homes[name]}", argument=name)
                 if name not in arguments_of:
                     unknown = NameNotFound("argument", name, [*arguments_of, *homes])
+                    if not unknown.close:  # what it lists are its own arguments: those of settings objects are not
+                        unknown = NameNotFound("argument", name, [*arguments_of])
                     raise ArgumentError(f"{owner}: {unknown.message}", argument=name)
                 kind = None if name in arguments_of and value is arguments_of[name].default else classes.get(name)
                 if kind is not None and not (hasattr(kind, "of") or isinstance(value, kind)):

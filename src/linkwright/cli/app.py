@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import getdoc
 from typing import Annotated
 
 import typer
@@ -38,6 +39,9 @@ app = typer.Typer(
 app.command("run")(run_model)
 for verb in (check, view, equations, convert, export, sweep, study, demo, bench):
     app.command()(verb)
+for command in app.registered_commands:  # typer would keep the line ends of a docstring's paragraphs
+    text = getdoc(command.callback) or ""
+    command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def _version(wanted: bool) -> None:

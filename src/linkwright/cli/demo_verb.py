@@ -212,14 +212,20 @@ SAMPLE = Path(__file__).with_name("slider_crank.mks")
 
 def demo(
     what: Annotated[str, typer.Argument(help="'mechanism' or 'robot'.")] = "mechanism",
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for what is written.")] = Path("out"),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The folder for what the mechanism's writes.", show_default="out"),
+    ] = None,
 ) -> None:
     """Show what it does: a slider-crank from its file to its animation, or with 'robot' an arm's dynamics and speed."""
     if what == "robot":
+        if output is not None:
+            raise LinkwrightError(f"--output {output}: the demonstration 'robot' writes no files; leave it out")
         show_robot()
         return
     if what != "mechanism":
         raise NameNotFound("demonstration", what, ["mechanism", "robot"])
+    output = Path("out") if output is None else output
     code = perform(load(SAMPLE).mechanism, "slider_crank", output, plot=find_spec("matplotlib") is not None)
     if code:
         raise typer.Exit(code)

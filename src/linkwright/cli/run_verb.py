@@ -293,7 +293,7 @@ def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool
 def _checked(times: str | None, freedom: str | None, output: Path) -> Any:
     """The times asked for; what is wrong with the options is an error before anything is read, printed or computed."""
     if freedom is not None:
-        check_names("way with freedom", [freedom], FREEDOMS)
+        check_names("value of freedom", [freedom], FREEDOMS)
     if output.exists() and not output.is_dir():
         raise LinkwrightError(f"{output}: is a file; name a folder with --output")
     above = next(x for x in (output.absolute(), *output.absolute().parents) if x.exists())

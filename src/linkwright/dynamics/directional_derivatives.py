@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from linkwright.base.arrays import Floats
 from linkwright.dynamics.closed.consistent import checked_states
 from linkwright.dynamics.functions import FUNCTIONS, Request
 from linkwright.dynamics.programs import Kernels
+from linkwright.kernels.foreign_arrays import check, in_memory
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.variant import common_lead
 from linkwright.tape.program import Program
@@ -37,7 +39,16 @@ OF = {"forward_dynamics_derivatives": "forward_dynamics", "inverse_dynamics_deri
 
 
 def derivatives(mech: Mechanism, function: str, *arrays: Any, t: Any) -> tuple[Floats, Floats, Floats]:
-    """The outputs (..., nv, nv) of a function of derivatives, for states of any batch shape."""
+    """The outputs (..., nv, nv) of a function of derivatives, for states of any batch shape, in the states' library."""
+    kinds = check(function, dict(zip((*FUNCTIONS[function].inputs, "t"), (*arrays, t), strict=True)))
+    if kinds & {"torch", "jax"}:
+        answer: tuple[Floats, Floats, Floats] = in_memory(partial(_matrices, mech, function), (*arrays, t))
+        return answer
+    return _matrices(mech, function, *arrays, t)
+
+
+def _matrices(mech: Mechanism, function: str, *states_and_time: Any) -> tuple[Floats, Floats, Floats]:
+    *arrays, t = states_and_time
     row, nv = FUNCTIONS[function], mech.nv
     inputs = checked_states(mech, function, **dict(zip(row.inputs, arrays, strict=True)))
     time = real_array(f"{function}: t", t)

@@ -19,7 +19,7 @@ from linkwright.dynamics.functions import FUNCTIONS, ForwardMethod, FunctionName
 from linkwright.dynamics.programs import Kernels, ProgramFactory
 from linkwright.errors import AssemblyError, ModelError, NameNotFound
 from linkwright.kernels.callpath import KnownCalls, Place, add_plain, array_or_number, suits
-from linkwright.kernels.foreign_arrays import on_device
+from linkwright.kernels.foreign_arrays import needs_program, on_device
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.trampoline import CONSTANT, TARGET
 from linkwright.model.description import Description
@@ -338,7 +338,8 @@ class MechanismBase:
 
     def _three(self, request: Request, *arrays: Any, t: Any) -> tuple[Floats, Floats, Floats]:
         """The answer of a request for derivatives."""
-        if self.programs.by_directions(request.function) and not has_scalars(*arrays):
+        in_columns = self.programs.by_directions(request.function) and not has_scalars(*arrays)
+        if in_columns and not needs_program((*arrays, t)):
             # weight: the states of closed mechanisms
             from linkwright.dynamics.directional_derivatives import derivatives
 

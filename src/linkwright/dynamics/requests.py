@@ -238,6 +238,11 @@ WHOLE_BY_TAPE = 16
 WHOLE_OF_LOOPS = 36
 
 
+#: What there is in place of code that would be too long.
+_PRODUCTS = "; call its method with arrays in main memory, or use products: mech.program(...).forward() and .reverse()"
+_INSTEAD = {"jacobian": "; mech.twist has its product with v", **dict.fromkeys(WHOLE_MATRICES, _PRODUCTS)}
+
+
 class RequestRules(Structure):
     """The structure of a mechanism with the rules of its requests."""
 
@@ -360,11 +365,8 @@ class RequestRules(Structure):
             self._check_inertias(request)
         most = self._most_pairs(spec)
         if most and self.pairs > most:
-            raise ModelError(
-                f"{request.function} would lay out {self.pairs} pairs of related links, more than the {most} "
-                "that can be compiled; for derivatives call the method of this name, "
-                "or use products: mech.program('forward_dynamics').forward() and .reverse()"
-            )
+            text = f"{request.function} would lay out {self.pairs} pairs of related links, more than the {most} "
+            raise ModelError(f"{text}that can be compiled{_INSTEAD.get(request.function, '')}")
 
     def _most_pairs(self, spec: Function) -> int:
         """How many pairs of related links a function is recorded for; 0 for any number."""

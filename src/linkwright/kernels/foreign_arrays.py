@@ -154,6 +154,11 @@ def in_kind(leader: Any, arrays: Sequence[Any]) -> Any:
     return lambda array: jax.device_put(np.asarray(array, dtype=precision), where)
 
 
+def needs_program(arrays: Sequence[Any]) -> bool:
+    """Whether these go to one program alone: arrays on a GPU, and tensors of which PyTorch remembers what is computed."""
+    return any(map(on_device, arrays)) or differentiated(arrays)
+
+
 def differentiated(arrays: Sequence[Any]) -> bool:
     """Whether PyTorch is to remember what is computed of these."""
     grads = any(library(a) == "torch" and a.requires_grad for a in arrays)

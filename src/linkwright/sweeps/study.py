@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 #: The columns of `Study.summary`.
 SUMMARY = ("", "min", "mean", "max", "cases of min, max")
+#: A reason up to its cause: of a motion that stopped the cause stands behind the time.
+_BEGINNING = re.compile(r"(?:stopped at t = [^:;]+: )?.*?(?=[:;] |$)", re.DOTALL)
+_NUMBER = re.compile(r"(?<![\w'])-?\d+\.?\d*(e[+-]?\d+)?")  # not the digits of a name
 _PARTS = 20  # that are named
 _ROWS = 10_000  # of a table that are written at a time
 
@@ -187,8 +190,8 @@ class Study:
     @property
     def reason_counts(self) -> list[tuple[str, int]]:
         """How reasons of failure begin, without their numbers, and how many cases have each, the commonest first."""
-        begun = (re.split(r"[:;] ", reason)[0] for reason in self._outputs.reasons if reason)
-        return Counter(re.sub(r"-?\d+\.?\d*(e[+-]?\d+)?", "…", reason) for reason in begun).most_common()
+        begun = (_BEGINNING.match(reason) for reason in self._outputs.reasons if reason)
+        return Counter(_NUMBER.sub("…", match[0]) for match in begun if match).most_common()
 
     # -- the good ones --------------------------------------------------------------------------------------
     def scalar(self, name: str) -> Floats:

@@ -331,7 +331,7 @@ def _settings(plain: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in plain.items():
         check_names("setting", [name], SETTINGS)
         settings[name] = _text(value) if name in ("freedom", "method") else _number(value)
-    check_names("way with freedom", [settings.get("freedom", FREEDOMS[0])], FREEDOMS)
+    check_names("value of freedom", [settings.get("freedom", FREEDOMS[0])], FREEDOMS)
     check_names("method", [settings.get("method", SIMULATION_METHODS[0])], SIMULATION_METHODS)
     return settings
 
