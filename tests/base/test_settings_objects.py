@@ -27,7 +27,7 @@ def test_a_moved_keyword_names_its_object_and_an_unknown_one_has_a_suggestion() 
         asked("a", starts=3)
     with pytest.raises(LinkwrightError, match="no argument named 'time'; did you mean 'times'"):
         asked("a", time=3)
-    with pytest.raises(LinkwrightError, match="no argument named 'zz'; there are: model, times, search$"):
+    with pytest.raises(LinkwrightError, match=r"no argument named 'zz'; there are: model, times, search$"):
         asked("a", zz="x")
 
 

@@ -155,7 +155,7 @@ def in_kind(leader: Any, arrays: Sequence[Any]) -> Any:
 
 
 def needs_program(arrays: Sequence[Any]) -> bool:
-    """Whether these go to one program alone: arrays on a GPU, and tensors of which PyTorch remembers what is computed."""
+    """Whether these go to one program alone: arrays on a GPU, and tensors that PyTorch is to differentiate."""
     return any(map(on_device, arrays)) or differentiated(arrays)
 
 

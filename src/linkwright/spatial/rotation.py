@@ -2,8 +2,7 @@
 twists, wrenches and inertias pass between them.
 
 A rotation R takes child coordinates to parent coordinates. A turn costs 6 operations per vector and 10 + 6 per
-symmetric matrix where a general product costs 15 and 75; a mechanism's placements are kept as turns about
-z, x, z for that reason.
+symmetric matrix where a general product costs 15 and 75: so a mechanism's placements are turns about z, x, z.
 """
 
 from __future__ import annotations
