@@ -26,6 +26,17 @@ def test_no_command_is_listed_twice() -> None:
     assert len(set(commands)) == len(commands)
 
 
+def test_models_of_the_commands_exist_or_are_written_by_a_line_before() -> None:
+    block = README.split("## Command line")[1].split("```")[1]
+    written: set[str] = set()
+    for line in block.splitlines():
+        paths = [word for word in line.split("#")[0].split() if "/" in word]
+        for path in paths[:1]:
+            assert (ROOT / path).exists() or path in written, line
+        if line.startswith("linkwright run "):
+            written.add(f"out/{paths[0].rsplit('/')[-1].split('.')[0]}.nc")
+
+
 def test_the_page_of_the_builder_names_every_method() -> None:
     page = (ROOT / "docs" / "builder.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(\w+)", page))
