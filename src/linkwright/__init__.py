@@ -6,8 +6,8 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from linkwright.base.arguments import public_names as _public_names
-from linkwright.tape.backend_protocol import Backends as _Backends
-from linkwright.tape.backend_protocol import provide_backends as _provide_backends
+from linkwright.tape.program_forms import Backends as _Backends
+from linkwright.tape.program_forms import provide_backends as _provide_backends
 
 __version__ = "0.1.0"
 
@@ -33,9 +33,9 @@ def __dir__() -> list[str]:
 
 def _backends() -> _Backends:
     """The back-ends of programs, imported when a program first asks for one."""
-    from linkwright import kernels  # weight: the back-ends, which few calls need
+    from linkwright.kernels import back_ends  # weight: the back-ends, which few calls need
 
-    return kernels
+    return back_ends
 
 
 _provide_backends(_backends)

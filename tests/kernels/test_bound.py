@@ -7,7 +7,7 @@ import pytest
 
 import linkwright as lw
 from linkwright.errors import ShapeError
-from linkwright.kernels import compiled
+from linkwright.kernels.back_ends import compiled
 
 
 def recurrence():

@@ -14,7 +14,7 @@ import pytest
 
 import linkwright
 from linkwright.errors import KernelError, LinkwrightError, LinkwrightWarning
-from linkwright.kernels import compiled
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm import compiler as cache
 from linkwright.kernels.llvm.compiler import cpu, lanes, load, object_code
@@ -466,7 +466,7 @@ CHILD = """
 import sys, hashlib
 import numpy as np
 import linkwright as lw
-from linkwright.kernels import compiled
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.llvm import compiler
 made = []
 inner = compiler.object_code

@@ -19,7 +19,8 @@ import pytest
 import linkwright as lw
 from linkwright.dynamics.functions import Request
 from linkwright.errors import DtypeError, LinkwrightWarning, ShapeError
-from linkwright.kernels import callpath, compiled, trampoline
+from linkwright.kernels import callpath, trampoline
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm.compiler import _engines, add_symbols, load, object_code
 from linkwright.tape.build import record

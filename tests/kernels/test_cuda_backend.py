@@ -9,7 +9,7 @@ import sample_programs as samples
 import fake_cupy
 import linkwright as lw
 from linkwright.errors import DtypeError, KernelError, ShapeError
-from linkwright.kernels import compiled
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.c import program_text
 from linkwright.kernels.cuda import device_arrays
 from linkwright.kernels.cuda.device_kernel import ItemKernel

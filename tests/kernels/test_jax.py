@@ -11,7 +11,7 @@ import sample_programs as samples
 
 import linkwright as lw
 from linkwright.errors import LinkwrightWarning, ShapeError
-from linkwright.kernels import compiled as program_kernel
+from linkwright.kernels.back_ends import compiled as program_kernel
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.jax import handler, jax_function
 from linkwright.kernels.jax.handler_text import layout_doubt, stated_version

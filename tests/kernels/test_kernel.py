@@ -13,8 +13,9 @@ import pytest
 import sample_programs as samples
 
 from linkwright.errors import DtypeError, KernelError, ShapeError
-from linkwright.kernels import compiled, variant
 from linkwright.kernels import kernel as kernels
+from linkwright.kernels import variant
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.kernel import Kernel
 from linkwright.kernels.llvm.compiler import _engines, lanes

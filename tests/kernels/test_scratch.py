@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import sample_programs as samples
 
-from linkwright.kernels import compiled
 from linkwright.kernels import variant as scratch
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.kernel import Kernel
 
 

@@ -9,8 +9,8 @@ import sample_programs as samples
 
 import linkwright as lw
 from crowd import at_once
-from linkwright.kernels import compiled
 from linkwright.kernels import kernel as kernels
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.callpath import supported
 from linkwright.kernels.interpret.interpreter import run
 from linkwright.kernels.llvm import compiler

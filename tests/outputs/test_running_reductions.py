@@ -1,15 +1,20 @@
 """Reductions from point to point give what reductions of whole series give."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import linkwright as lw
 from linkwright.outputs.output_functions import REDUCTIONS
-from linkwright.outputs.running_reductions import RUNNING
+from linkwright.outputs.output_language import output_of
+from linkwright.outputs.running_reductions import RUNNING, running_parts
 
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 RNG = np.random.default_rng(2)
 
 
-@pytest.mark.parametrize("kind", REDUCTIONS)
+@pytest.mark.parametrize("kind", RUNNING)
 @pytest.mark.parametrize("points", [1, 2, 33])
 def test_a_reduction_from_point_to_point_is_that_of_the_series(kind, points):
     t = np.cumsum(RNG.uniform(0.1, 1.0, points))
@@ -22,5 +27,10 @@ def test_a_reduction_from_point_to_point_is_that_of_the_series(kind, points):
     np.testing.assert_array_equal(running.end(np.array(carried), points), REDUCTIONS[kind].value(x, t))
 
 
-def test_every_reduction_is_there():
-    assert list(RUNNING) == list(REDUCTIONS)
+def test_a_reduction_that_needs_the_whole_series_is_not_carried(monkeypatch):
+    assert set(RUNNING) <= set(REDUCTIONS)
+    d = lw.load(MODELS / "four_bar.mks").description
+    outputs = tuple(output_of(d, text, text) for text in ("max(pen.x)", "mean(pen.x)"))
+    assert running_parts(outputs) is not None
+    monkeypatch.delitem(RUNNING, "mean")
+    assert running_parts(outputs) is None

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import Lock
 from linkwright.errors import KernelError
-from linkwright.kernels import compiled
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.bound_kernel import bound, checked
 from linkwright.kernels.variant import native
 from linkwright.tape.program import Program

@@ -1,7 +1,8 @@
 """Reductions over time, value after value, over any scalar: for a series that is never there as a whole.
 
 `output_functions.REDUCTIONS` reduce series that are arrays. A march that is one kernel has no series: it carries these
-numbers from point to point instead. Both give the same, to the last bits of a sum; a test compares them.
+numbers from point to point instead. Both give the same, to the last bits of a sum; a test compares them. A reduction
+that needs the whole series has no row here.
 """
 
 from __future__ import annotations
@@ -82,8 +83,12 @@ RUNNING: dict[str, Running] = {
 
 
 def running_parts(outputs: tuple[Output, ...]) -> list[Reduced] | None:
-    """The reductions of outputs, each once; None where an output is a series, or reduces what is reduced already."""
+    """The reductions of outputs, each once; None where an output is a series, reduces what is reduced already, or needs
+    the whole series.
+    """
     parts = list(dict.fromkeys(part for output in outputs for part in reductions(output.expression)))
-    if any(output.series for output in outputs) or any(reductions(part.inner) for part in parts):
+    if any(output.series for output in outputs):
+        return None
+    if any(reductions(part.inner) or part.kind not in RUNNING for part in parts):
         return None
     return parts

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, ModelError
-from linkwright.kernels import compiled
+from linkwright.kernels.back_ends import compiled
 from linkwright.simulation.compiled_engines import Engine
 from linkwright.simulation.python_laws import Law, law
 from linkwright.simulation.samples import Rows

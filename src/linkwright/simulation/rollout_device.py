@@ -17,8 +17,8 @@ import numpy as np
 
 from linkwright.base.arguments import GIBIBYTE, check_names
 from linkwright.errors import DtypeError, KernelError, ModelError, ShapeError
-from linkwright.kernels import compiled
 from linkwright.kernels import foreign_arrays as foreign
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.cuda.device_arrays import Home, cupy, home_of
 from linkwright.kernels.cuda.device_kernel import DeviceKernel, MarchKernel, Walked, calls_at_once
 from linkwright.kernels.foreign_arrays import library, on_device

@@ -78,7 +78,7 @@ class DeviceMarch:
     def __init__(self, model: StudyModel, program: TreeProgram, times: Floats, engine: Engine) -> None:
         parts = running_parts(engine.outputs)
         if parts is None:
-            raise refusal("an output is a series, or reduces what is reduced already")
+            raise refusal("an output is a series, reduces what is reduced already, or needs all time points at once")
         self.model, self.program, self.times, self.parts = model, program, times, parts
         self.sizes = [RUNNING[part.kind].size for part in parts]
         code = _code(program, parts)

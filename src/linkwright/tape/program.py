@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from linkwright.base.locks import cached_property
 from linkwright.errors import RecordingError
-from linkwright.tape.backend_protocol import Compiled, backends
 from linkwright.tape.block import Block
+from linkwright.tape.program_forms import Compiled, backends
 from linkwright.tape.scalar import Scalar, has_scalars
 from linkwright.tape.statements import (
     ITEM,

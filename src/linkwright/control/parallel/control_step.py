@@ -29,7 +29,7 @@ from linkwright.control.parallel.step_programs_c import (
     c_file,
 )
 from linkwright.errors import ModelError, ShapeError
-from linkwright.kernels import compiled
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.bound_kernel import bound
 from linkwright.kernels.thread_crew import Crew
 from linkwright.kernels.variant import threads

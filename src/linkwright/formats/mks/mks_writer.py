@@ -24,6 +24,8 @@ from linkwright.model.placements import are_parallel, axes_of
 from linkwright.model.quantities import COORDINATES
 from linkwright.model.requested_analysis import LABELS, System
 
+#: The word of each kind that is written: the first.
+_WORDS = {name: word for word, name in reversed(JOINT_WORDS.items())}
 _EYE, _ZERO = np.eye(3).tobytes(), np.zeros(3).tobytes()
 _WIDTH = 110
 _ALWAYS = ("start", "end", "interval", "lu_tolerance")  # settings that are written also where they are the usual ones
@@ -222,8 +224,7 @@ class _Printer:
             parts.append("passive" if k in d.passive else "actuated")
         if self._would_turn(k, kind.name):
             parts.append("exact")
-        word = next(word for word, name in JOINT_WORDS.items() if name == kind.name)
-        return _statement(f"{word.upper()} JOINT", name, parts)
+        return _statement(f"{_WORDS[kind.name].upper()} JOINT", name, parts)
 
     def _lossless(self, k: int) -> list[str]:
         """Whether damping and friction are only noted; those that act are forces, which this joint stands for."""

@@ -19,7 +19,7 @@ import numpy as np
 from linkwright.base.arguments import outside
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightWarning, RecordingError, ShapeError
-from linkwright.kernels import compiled
+from linkwright.kernels.back_ends import compiled
 from linkwright.kernels.c.spelling import identifier
 from linkwright.kernels.interpret.conversions import imported
 from linkwright.kernels.jax.handler import doubt, target
