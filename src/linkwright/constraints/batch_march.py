@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from typing import ClassVar, Self
 
@@ -13,6 +14,11 @@ from linkwright.base.arrays import Bools, Floats
 
 #: How often a step of a case is halved before the case is left behind, and the most parts of an interval.
 DEPTH, PARTS = 6, 64
+
+
+def parted(begin: float, end: float, parts: int) -> list[float]:
+    """The ends of the equal parts of an interval."""
+    return [*np.linspace(begin, end, parts + 1)[1:-1].tolist(), end]
 
 
 class BatchMarch(ABC):
@@ -39,16 +45,20 @@ class BatchMarch(ABC):
 
     def step(self, t: float) -> None:
         """Go on to a time with the cases that come there by good steps."""
+        self._by_parts(lambda group, parts: group._through(t, parts))
+
+    def _by_parts(self, advance: Callable[[Self, int], None]) -> None:
+        """Advance the cases in groups that have as many parts in an interval."""
         if not len(self.rows):
             return
         if (self.parts == self.parts[0]).all():
-            self._through(t, int(self.parts[0]))
+            advance(self, int(self.parts[0]))
             return
         sorts = np.unique(self.parts).tolist()
         groups = [self._some(self.parts == parts) for parts in sorts]
         for group, parts in zip(groups, sorts, strict=True):
-            group._through(t, parts)
-        self.t, here = t, np.zeros(len(self.rows), bool)
+            advance(group, parts)
+        self.t, here = groups[0].t, np.zeros(len(self.rows), bool)
         for name in (*self.memory, "parts"):
             setattr(self, name, getattr(self, name).copy())
         self.there = {name: x.copy() for name, x in self.there.items()}
@@ -67,7 +77,7 @@ class BatchMarch(ABC):
 
     def _through(self, t: float, parts: int) -> None:
         """Go on to a time in equal parts; cases that need shorter steps have twice as many from then on."""
-        for there in (*np.linspace(self.t, t, parts + 1)[1:-1].tolist(), t):
+        for there in parted(self.t, t, parts):
             halved = self._step(there, 0)
             if len(halved):
                 self.parts = np.where(np.isin(self.rows, halved), min(2 * parts, PARTS), self.parts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from linkwright.analysis.fine_motion import MotionProgram, suitable
 from linkwright.base.arrays import Bools, Floats
 from linkwright.constraints.assembly import assemble
-from linkwright.constraints.batch_march import BatchMarch
+from linkwright.constraints.batch_march import BatchMarch, parted
 from linkwright.constraints.case_motions import CaseKinematics
 from linkwright.constraints.newton import EXACT, LANES
 from linkwright.dynamics.closed.rate_system import Undetermined
@@ -109,8 +110,8 @@ class TreeProgram:
             return None
 
 
-#: Quantities of the state between two steps, and time points of a motion that are computed before anything is tested.
-STATE, AHEAD = ("q", "v", "a", "memory"), 32
+#: Quantities of the state between two steps, and steps of a motion that are computed before anything is tested.
+STATE, AHEAD = ("q", "v", "a", "memory"), 8
 
 
 class TreeMarch(BatchMarch):
@@ -146,19 +147,21 @@ class TreeMarch(BatchMarch):
 
         All steps are taken before one is tested; cases of which one was not good go back and take them one by one.
         """
-        n = len(self.rows)
-        if not n:
-            return
-        if self.kernel.pieces(n) > 1 or (self.parts > 1).all():  # for threads, or in vain
+        if len(self.rows) and self.kernel.pieces(len(self.rows)) > 1:  # for threads
             self.one_by_one(times, table)
-            return
+        else:
+            self._by_parts(lambda group, parts: group._ahead(times, table, parts))
+
+    def _ahead(self, times: Sequence[float], table: Floats, parts: int) -> None:
+        """The same for cases that have as many parts in each interval."""
+        n = len(self.rows)
         if self._alternating is None or self._alternating.p is not self.p:
             self._alternating = Alternating(self.kernel, self.there, self.p)
         before, whole = copy(self), n == table.shape[1]
         measures = table if whole else np.empty((len(times), n, table.shape[2]))
-        self.there, good = self._alternating.through(self.there, self.t, times, measures)
+        intervals = [parted(begin, end, parts) for begin, end in pairwise([self.t, *times])]
+        self.there, good = self._alternating.through(self.there, self.t, intervals, measures)
         self.t = times[-1]
-        good &= self.parts == 1
         if not whole:
             table[:, self.rows] = measures
         if good.all():
@@ -191,20 +194,22 @@ class Alternating:
             self.calls.append(kernel.bound(inputs, outputs, rows))
 
     def through(
-        self, there: Mapping[str, Floats], t: float, times: Sequence[float], measures: Floats
+        self, there: Mapping[str, Floats], t: float, intervals: Sequence[Sequence[float]], measures: Floats
     ) -> tuple[dict[str, Floats], Bools]:
-        """Go from states at t through times, with the quantities at each; the last states, and whose steps were all
-        good."""
+        """Go from states at t through the times of intervals, with the quantities at the end of each; the last states,
+        and whose steps were all good."""
         for name in STATE:
             self.ends[0][name][:] = _filled(there[name])
         all_good = np.ones_like(self.good)
-        for k, ahead in enumerate(times):
-            self.times[0], self.times[1] = ahead, ahead - t
-            self.calls[k % 2]()
-            np.minimum(all_good, self.good, out=all_good)
-            measures[k] = self.ends[(k + 1) % 2]["measures"][: self.n]
-            t = ahead
-        end = self.ends[len(times) % 2]
+        at = 0
+        for k, times in enumerate(intervals):
+            for ahead in times:
+                self.times[0], self.times[1] = ahead, ahead - t
+                self.calls[at]()
+                np.minimum(all_good, self.good, out=all_good)
+                t, at = ahead, 1 - at
+            measures[k] = self.ends[at]["measures"][: self.n]
+        end = self.ends[at]
         return {name: x[: self.n].copy() for name, x in end.items()}, all_good[: self.n, 0] > 0.0
 
 
@@ -244,8 +249,10 @@ def tree_motions(program: TreeProgram, kinematics: CaseKinematics) -> tuple[Meas
         return motions, came
     march = TreeMarch(program, rows, q, cases.values[rows], float(times[0]))
     table[0, march.rows] = march.there["measures"]
-    for k in range(1, len(times), AHEAD):
-        march.through(times[k : k + AHEAD].tolist(), table[k : k + AHEAD])
+    k, ahead = 1, 1  # the first interval shows how many parts the cases need
+    while k < len(times):
+        march.through(times[k : k + ahead].tolist(), table[k : k + ahead])
+        k, ahead = k + ahead, max(AHEAD // int(march.parts.max(initial=1)), 1)
     came[march.rows] = True
     table[:, ~came] = np.nan
     return motions, came
