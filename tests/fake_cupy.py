@@ -98,7 +98,12 @@ class ndarray:
         made.data = self.data + (view.ctypes.data - self._view.ctypes.data)
         return made
 
+    def __len__(self):
+        return len(self._view)
+
     def __getitem__(self, key):
+        if isinstance(key, ndarray):
+            return asarray(self._view[key._view])
         return self._like(self._view[key])
 
     def __setitem__(self, key, value):
@@ -109,6 +114,9 @@ class ndarray:
 
     def get(self):
         return self._view.copy()
+
+    def copy(self):
+        return asarray(self._view)
 
     def all(self, axis):
         return asarray(self._view.all(axis=axis))
@@ -227,6 +235,10 @@ def asarray(values):
     made = ndarray(np.shape(values), array.dtype)
     made._view[...] = array
     return made
+
+
+def concatenate(arrays):
+    return asarray(np.concatenate([array._view for array in arrays]))
 
 
 def empty(shape, dtype=np.float64):

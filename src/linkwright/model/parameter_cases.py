@@ -129,18 +129,33 @@ class Cases:
             self._made[name] = every
         return self._made[name]
 
+    def _varying(self, name: str, width: int) -> tuple[list[int], Floats]:
+        """The rows of `width` numbers of an array of which any varies, and these numbers (rows, width, n)."""
+        rows = sorted({k // width for k in self._bound[name]})
+        declared = np.asarray(getattr(self.description, name), dtype=np.float64).reshape(-1, width)[rows]
+        numbers = np.repeat(declared[:, :, None], len(self), axis=2)
+        for k, expression in self._bound[name].items():
+            numbers[rows.index(k // width), k % width] = self.evaluated(expression)
+        return rows, numbers
+
     @cached_property
     def possible(self) -> Bools:
         """(n,): whether a case's numbers are ones that a mechanism can have, as `check_numbers` looks at them."""
         good = np.isfinite(self.values).all(axis=1)
+        n = len(self)
         for name in self._bound:
-            x = self.array(name).reshape(len(self), -1)
-            good &= ~unusable(name, x).any(axis=1)
+            width = 9 if name in ROTATIONS else 6 if name == "inertia" else 1
+            rows, x = self._varying(name, width)
+            good &= ~unusable(name, x).any(axis=(0, 1))
             if name in NOT_NEGATIVE:
-                good &= (x >= 0.0).all(axis=1)
+                good &= (x >= 0.0).all(axis=(0, 1))
             if name in ROTATIONS:
-                off, left = rotation_faults(x.reshape(-1, 3, 3))
-                good &= ((off <= ROTATION_TOLERANCE) & ~left).reshape(len(self), -1).all(axis=1)
+                off, left = rotation_faults(np.moveaxis(x, 1, 2).reshape(-1, 3, 3))
+                good &= ((off <= ROTATION_TOLERANCE) & ~left).reshape(-1, n).all(axis=0)
+            if name == "inertia":
+                bad = impossible_inertias(np.moveaxis(x, 1, 2).reshape(-1, 6)).reshape(-1, n)
+                changed = (x != self.description.inertia[rows][:, :, None]).any(axis=1)
+                good &= ~(bad & changed).any(axis=0)
         for constraint in self.description.point_constraints:
             if isinstance(constraint, Rod) and not constraint.length.names().isdisjoint(self.names):
                 good &= self.evaluated(constraint.length) > 0.0
@@ -149,8 +164,4 @@ class Cases:
             good &= ((pitch != 0.0) | (base == 0.0)).all(axis=1)
         if self.varies("lower") or self.varies("upper"):
             good &= (self.array("lower") <= self.array("upper")).all(axis=1)
-        if self.varies("inertia"):
-            x = self.array("inertia")
-            bad = impossible_inertias(x.reshape(-1, 6)).reshape(x.shape[:2])
-            good &= ~(bad & (x != self.description.inertia).any(axis=2)).any(axis=1)
         return np.asarray(good)

@@ -35,7 +35,7 @@ from linkwright.sweeps.tree_cases import TreeProgram, tree_starts
 
 #: Cases of a chunk of a study; those that a thread of the CPU assembles at a time, and those whose numbers it looks at:
 #: so many that threads seldom wait for each other.
-CHUNK, STARTS, LOOKS = 2**20, 2**12, 2**16
+CHUNK, STARTS, LOOKS = 2**20, 2**12, 2**14
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,26 +96,30 @@ class DeviceMarch:
     def __call__(self, cases: Cases) -> tuple[dict[str, Floats], Bools]:
         """The reductions (n,) by name, and which cases came to the end; of the others they mean nothing."""
         n = len(cases)
-        q, rows = self._starts(cases)
+        parameters = cupy().asarray(cases.values)
+        q, rows = self._starts(cases, parameters)
         carried, came = np.full((n, max(sum(self.sizes), 1)), np.nan), np.zeros(n, bool)
         parts = 1
         while len(rows) and parts <= PARTS:
-            sums, good = self._marched(q, cases.values[rows], parts)
+            sums, good = self._marched(q, _some(parameters, rows), parts)
             carried[rows[good]], came[rows[good]] = sums[good], True
-            q, rows, parts = q[~good], rows[~good], 2 * parts
+            left = np.flatnonzero(~good)
+            q, rows, parts = _some(q, left), rows[left], 2 * parts
         numbers, first = {}, 0
         for part, size in zip(self.parts, self.sizes, strict=True):
             numbers[part.key] = RUNNING[part.kind].end(carried[:, first : first + size].T, len(self.times))
             first += size
         return numbers, came & np.isfinite(carried).all(axis=1)
 
-    def _starts(self, cases: Cases) -> tuple[Floats, NDArray[np.int64]]:
-        """The coordinates of the cases that begin in regular positions, and which these are.
+    def _starts(self, cases: Cases, parameters: Any) -> tuple[Any, NDArray[np.int64]]:
+        """The coordinates of the cases that begin in regular positions, on the device, and which these are.
 
-        Those of cases that are drawn in place come from the device, the others are assembled by threads of the CPU.
+        Those of cases that are drawn in place are computed there, the others are assembled by threads of the CPU.
         """
-        q, rows = self._drawn(cases)
+        q, rows = self._drawn(cases, parameters)
         others = np.setdiff1d(np.arange(len(cases)), rows, assume_unique=True)
+        if not len(others):
+            return q, rows
         parts = [others[k : k + STARTS] for k in range(0, len(others), STARTS)]
         kinematics, system = self.model.kinematics, self.model.system
 
@@ -123,34 +127,34 @@ class DeviceMarch:
             start, good = tree_starts(self.program, CaseKinematics(kinematics, cases[part], self.times, system, {}))
             return start, part[good]
 
-        starts = [(q, rows), *_in_threads(assembled, parts)]
-        return np.concatenate([x for x, _ in starts]), np.concatenate([x for _, x in starts])
+        starts = _in_threads(assembled, parts)
+        placed = cupy().asarray(np.concatenate([x for x, _ in starts]))
+        return cupy().concatenate([q, placed]), np.concatenate([rows, *(x for _, x in starts)])
 
-    def _drawn(self, cases: Cases) -> tuple[Floats, NDArray[np.int64]]:
+    def _drawn(self, cases: Cases, parameters: Any) -> tuple[Any, NDArray[np.int64]]:
         """The same of those whose bodies are drawn where the constraints hold."""
-        if self.start is None:
-            return np.zeros((0, self.program.base.nq)), np.zeros(0, np.int64)
         cp = cupy()
-        arrays = [cp.asarray(x) for x in (self.begin, self.times[:1], cases.values)]
-        q, closed = self.start(arrays)
+        if self.start is None:
+            return cp.zeros((0, self.program.base.nq)), np.zeros(0, np.int64)
+        q, closed = self.start([cp.asarray(self.begin), cp.asarray(self.times[:1]), parameters])
         parts = [slice(k, k + LOOKS) for k in range(0, len(cases), LOOKS)]
         possible = np.concatenate(_in_threads(lambda part: cases[part].possible, parts))
         rows = np.flatnonzero(possible & (closed.get()[:, 0] > 0.0))
-        return q.get()[rows], rows
+        return _some(q, rows), rows
 
-    def _marched(self, q: Floats, p: Floats, parts: int) -> tuple[Floats, Bools]:
+    def _marched(self, q: Any, parameters: Any, parts: int) -> tuple[Floats, Bools]:
         """What the reductions carry at the end, and whether all steps were good, with intervals in so many parts."""
         cp, count, nv = cupy(), len(q), self.program.base.nv
         widths = [q.shape[1], nv, nv, 2, 1, max(sum(self.sizes), 1)]
-        now = [cp.asarray(q), *(cp.zeros((count, width)) for width in widths[1:])]
-        parameters, none = cp.asarray(p), [None] * len(now)
+        now = [q.copy(), *(cp.zeros((count, width)) for width in widths[1:])]
+        none = [None] * len(now)
 
         def march(whens: Floats) -> None:
             most = calls_at_once(self.work, count)
             for first in range(0, len(whens), most):
                 some = whens[first : first + most]
                 inputs = [Walked(x, width) for x, width in zip(now, widths, strict=True)]
-                inputs += [Walked(cp.asarray(some), 0, some.shape[1]), Walked(parameters, p.shape[1])]
+                inputs += [Walked(cp.asarray(some), 0, some.shape[1]), Walked(parameters, parameters.shape[1])]
                 self.kernel(inputs, now, none, count, len(some), len(some))
 
         # The first step has no length, and no rates to begin with: the second one is judged.
@@ -158,6 +162,11 @@ class DeviceMarch:
         now[4] = cp.full((count, 1), 1.0)
         march(whens_of(self.times, parts))
         return now[5].get(), now[4].get()[:, 0] > 0.0
+
+
+def _some(rows: Any, which: NDArray[np.int64]) -> Any:
+    """Some rows of an array on the device, in their order; itself where these are all."""
+    return rows if np.array_equal(which, np.arange(len(rows))) else rows[cupy().asarray(which)]
 
 
 def _in_threads(work: Callable[[_Part], _Answer], parts: Sequence[_Part]) -> list[_Answer]:
