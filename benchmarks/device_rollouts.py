@@ -152,7 +152,9 @@ def ours(mech: lw.Mechanism, method: str, precision: str, note: Callable[..., No
         wanted = lw.rollout(mech, few[0], few[1], DT, 100, few[2], method=method, samples=lw.Samples(every=100)).final_q
         error = float(np.abs(got.final_q.get() - wanted).max())
         how, size = f"{method} {precision}", (count, steps)
-        seconds = timed(partial(lw.rollout, mech, q, v, DT, steps, tau, method=method, every=steps), wait)
+        seconds = timed(
+            partial(lw.rollout, mech, q, v, DT, steps, tau, method=method, samples=lw.Samples(every=steps)), wait
+        )
         note("Linkwright", "GPU", how, size, seconds, error=error, **compiled)
         first = False
         if count * steps <= 262144 * 100:
@@ -165,7 +167,7 @@ def on_cpu(mech: lw.Mechanism, note: Callable[..., None]) -> None:
     for method in METHODS:
         for count, steps in ((4096, 100), (32768, 100)):
             q, v, tau = start(mech, count)
-            call = partial(lw.rollout, mech, q, v, DT, steps, tau, method=method, every=steps)
+            call = partial(lw.rollout, mech, q, v, DT, steps, tau, method=method, samples=lw.Samples(every=steps))
             where = f"CPU, {lw.threads()} threads"
             note("Linkwright", where, f"{method} float64", (count, steps), timed(call, nothing))
 

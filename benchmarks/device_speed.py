@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import cProfile
 import pstats
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -189,7 +190,7 @@ def limits(_: argparse.Namespace) -> dict[str, Any]:
     runs = []
     for blocks in BLOCKS:
         bounds = f"__launch_bounds__({BLOCK}{f', {blocks}' if blocks else ''})"
-        source = text.source.replace(f"__launch_bounds__({BLOCK})", bounds)
+        source = re.sub(r"__launch_bounds__\([\d, ]+\)", bounds, text.source)
         kernel = cp.RawModule(code=source).get_function(text.name)
 
         def call(kernel: Any = kernel) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 import linkwright as lw
@@ -48,6 +49,6 @@ ROWS = [
         Row(f"GPU call until done, 7-joint arm, {states:,} states{extra}", 1e6 * CALL, "µs", partial(_call, states))
         for states, extra in ((1, ""), (FEW, ""), (2**20, ", less the kernel's own time"))
     ),
-    Row(f"GPU study, {CASES:,} slider-cranks of 81 points", STUDY, "s", _study),
+    Row(f"GPU study, {CASES:,} slider-cranks of 81 points", STUDY, "s", _study, cores=os.cpu_count() or 1),
     Row("GPU batch, forward dynamics, 7-joint arm, float64", RATE, "states/s", _batch, at_least=True),
 ]

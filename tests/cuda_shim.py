@@ -15,14 +15,18 @@ import numpy as np
 
 from compilers import find, shared_library
 
-SHIM = """
+#: CUDA's words for a compiler of C++.
+WORDS = """
 #include <math.h>
 #define __global__
 #define __device__
 #define __noinline__
 #define __launch_bounds__(...)
 #define __shared__ static
-struct Place { unsigned x; };
+static inline int __double2loint(double x) { long long bits; __builtin_memcpy(&bits, &x, 8); return (int)bits; }
+"""
+SHIM = f"""{WORDS}
+struct Place {{ unsigned x; }};
 static Place blockIdx, blockDim;
 static thread_local Place threadIdx;
 """

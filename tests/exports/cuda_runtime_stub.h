@@ -8,6 +8,7 @@
 #define __device__
 #define __noinline__
 #define __restrict__ __restrict
+static inline int __double2loint(double x) { long long bits; memcpy(&bits, &x, 8); return (int)bits; }
 struct Place { unsigned x; };
 static Place blockIdx, blockDim, threadIdx;
 struct dim3 {

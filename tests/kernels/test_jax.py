@@ -327,6 +327,15 @@ def test_a_program_is_lowered_for_other_devices_by_operations(called):
 
 
 # -- where XLA cannot call it ------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("old", "new"), [("Extension_Base", "InternalExtension"), ("ExecutionContext", "InvokeContext")]
+)
+def test_a_header_is_taken_by_its_older_and_by_its_newer_names(called, old, new):
+    text = handler.header(called)
+    assert layout_doubt(text.replace(f"XLA_FFI_{old}", f"XLA_FFI_{new}")) == ""
+    assert layout_doubt(text.replace(f"XLA_FFI_{new}", f"XLA_FFI_{old}")) == ""
+
+
 def test_a_header_that_declares_another_layout_is_refused(called):
     text = handler.header(called)
     assert layout_doubt(text) == ""
@@ -337,7 +346,7 @@ def test_a_header_that_declares_another_layout_is_refused(called):
     assert (
         layout_doubt(text.replace("XLA_FFI_DataType_F64 = 12", "XLA_FFI_DataType_F64 = 13")) == "XLA_FFI_DataType_F64"
     )
-    assert layout_doubt(text.replace("XLA_FFI_API_MINOR 3", "XLA_FFI_API_MINOR x"))
+    assert layout_doubt(text.replace("XLA_FFI_API_MINOR ", "XLA_FFI_API_MINOR x"))
     assert layout_doubt("") == "XLA_FFI_Extension_Base"
 
 

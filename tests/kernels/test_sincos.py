@@ -1,4 +1,4 @@
-"""The vectorised sine and cosine against 80-bit floats and mpmath, in units of the last place."""
+"""The sines and cosines of kernels against 80-bit floats and mpmath, in units of the last place."""
 
 import ctypes
 
@@ -6,9 +6,12 @@ import mpmath
 import numpy as np
 import pytest
 
+from compilers import find, shared_library
+from cuda_shim import WORDS
+from linkwright.kernels.c.program_text import cuda_text
 from linkwright.kernels.llvm.compiler import load, object_code
-from linkwright.kernels.llvm.instructions import _HALF_PI, _LIMIT
 from linkwright.kernels.llvm.module_text import llvm_text
+from linkwright.kernels.sincos import HALF_PI, LIMIT, WIDE_HALF_PI, WIDE_LIMIT
 from linkwright.tape.build import record
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -54,7 +57,7 @@ def extended_error(y, x):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("reach", [1.0, 7.0, 1e3, _LIMIT, 5e5])
+@pytest.mark.parametrize("reach", [1.0, 7.0, 1e3, LIMIT, 5e5])
 def test_sines_and_cosines_are_within_two_units_in_the_last_place(entries, reach, width):
     x = np.random.default_rng(width).uniform(-reach, reach, 2000)
     assert error(sincos(entries, x, width), exactly(x)) < 1.6
@@ -81,7 +84,7 @@ def test_zeros_are_met_to_the_last_place(entries, factor):
 
 
 def test_angles_next_to_the_fast_paths_limit_are_right(entries):
-    x = np.array([_LIMIT, np.nextafter(_LIMIT, 0), np.nextafter(_LIMIT, np.inf), _LIMIT - 0.5])
+    x = np.array([LIMIT, np.nextafter(LIMIT, 0), np.nextafter(LIMIT, np.inf), LIMIT - 0.5])
     x = np.concatenate([x, -x])
     for width in WIDTHS:
         assert error(sincos(entries, x, width), exactly(x)) < 1.6
@@ -105,9 +108,9 @@ def test_infinities_and_nan_give_nan_in_their_own_lane_alone(entries, width):
     y = sincos(entries, x, width)
     bad = ~np.isfinite(x)
     assert np.isnan(y[bad]).all()
-    near = np.where(np.abs(x) < _LIMIT, x, 0.0)
+    near = np.where(np.abs(x) < LIMIT, x, 0.0)
     alone = sincos(entries, near, width)
-    same = np.abs(x) < _LIMIT
+    same = np.abs(x) < LIMIT
     np.testing.assert_array_equal(y[same], alone[same])  # to the bit, whatever the neighbours are
 
 
@@ -120,7 +123,45 @@ def test_small_angles_are_exact(entries):
 
 def test_the_parts_of_half_pi_add_up():
     with mpmath.workprec(300):
-        rest = mpmath.pi / 2 - sum(map(mpmath.mpf, _HALF_PI))
+        rest = mpmath.pi / 2 - sum(map(mpmath.mpf, HALF_PI))
         assert abs(rest) < mpmath.mpf(2) ** -128
-    for part, place in zip(_HALF_PI[:2], (36, 73), strict=True):
+    for part, place in zip(HALF_PI[:2], (36, 73), strict=True):
         assert (part * 2.0**place).is_integer()
+
+
+@pytest.fixture(scope="module")
+def of_cuda(tmp_path_factory):
+    """The function of CUDA's text on the CPU: x → sin x, cos x."""
+    text = cuda_text(record(lambda x: np.array([np.sin(x), np.cos(x)]), (), name="pair"))
+    start = text.index("static __device__ void pair_sincos")
+    function = text[start : text.index("\n}\n", start) + 3]
+    text = f'{WORDS}{function}extern "C" void run(double x, double *y) {{ pair_sincos(x, y, y + 1); }}\n'
+    library = shared_library(text, tmp_path_factory.mktemp("sincos"), find("g++", "clang++", "c++"), ["-O1"], ".cpp")
+
+    def run(x):
+        y = np.empty((len(x), 2))
+        for row, number in zip(y, x.tolist(), strict=True):
+            library.run(ctypes.c_double(number), ctypes.c_void_p(row.ctypes.data))
+        return y
+
+    return run
+
+
+@pytest.mark.parametrize("reach", [1.0, 7.0, 1e3, LIMIT, 1e9, 0.999 * WIDE_LIMIT])
+def test_cudas_text_is_within_two_units_in_the_last_place_beside_multiples_of_a_quarter_turn_too(of_cuda, reach):
+    rng = np.random.default_rng(1)
+    with mpmath.workprec(200):
+        quarters = [float(k * mpmath.pi / 2) for k in rng.integers(-int(0.6 * reach) - 1, int(0.6 * reach) + 1, 500)]
+    x = np.concatenate([rng.uniform(-reach, reach, 1500), quarters])
+    assert error(of_cuda(x), exactly(x)) < 1.6
+
+
+def test_cudas_text_gives_nan_where_angles_mean_nothing(of_cuda):
+    x = np.array([np.nan, np.inf, -np.inf, WIDE_LIMIT, -WIDE_LIMIT, 1e300])
+    assert np.isnan(of_cuda(x)).all()
+    assert np.isfinite(of_cuda(np.array([np.nextafter(WIDE_LIMIT, 0.0), 0.0, 5e-324]))).all()
+
+
+def test_half_pi_of_cudas_text_is_the_number_to_three_doubles():
+    with mpmath.workprec(400):
+        assert abs(mpmath.pi / 2 - sum(map(mpmath.mpf, WIDE_HALF_PI))) < mpmath.mpf(2) ** -155

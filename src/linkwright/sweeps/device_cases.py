@@ -35,7 +35,7 @@ from linkwright.sweeps.tree_cases import TreeProgram, tree_starts
 
 #: Cases of a chunk of a study; those that a thread of the CPU assembles at a time, and those whose numbers it looks at:
 #: so many that threads seldom wait for each other.
-CHUNK, STARTS, LOOKS = 2**20, 2**12, 2**14
+CHUNK, STARTS, LOOKS = 2**20, 2**12, 2**17
 
 
 @dataclass(frozen=True, eq=False)

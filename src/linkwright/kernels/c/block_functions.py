@@ -225,12 +225,7 @@ class _Piece:
             if first + k in self.names:
                 continue
             if op in (O.SIN, O.COS) and first + k in pairs.get(a, ()):
-                angle, (s, c) = self.value(a), pairs[a]
-                f, real = self.low.dialect.suffix, self.low.dialect.real
-                self.f.lines.append(f"{real} x_{s}, x_{c}; sincos{f}({angle}, &x_{s}, &x_{c});")
-                for value in (s, c):
-                    self.names[value] = f"x_{value}"
-                    self.keep(value)
+                self._pair(a, *pairs[a])
                 continue
             self.define(first + k, self.expression(op, rows[k]))
             self.keep(first + k)
@@ -239,6 +234,15 @@ class _Piece:
             results = [(self.value(value), operand, k) for value, operand, k in self.pending]
             for result, operand, k in results:
                 self.store(result, operand, k)
+
+    def _pair(self, angle: int, s: int, c: int) -> None:
+        """The sine and the cosine of an angle, by one call."""
+        real = self.low.dialect.real
+        both = self.low.helper("sincos") if real == "double" else "sincosf"
+        self.f.lines.append(f"{real} x_{s}, x_{c}; {both}({self.value(angle)}, &x_{s}, &x_{c});")
+        for value in (s, c):
+            self.names[value] = f"x_{value}"
+            self.keep(value)
 
     def keep(self, value: int) -> None:
         """Store a value where it is wanted, now that it is there."""

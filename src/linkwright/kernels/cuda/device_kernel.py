@@ -381,7 +381,7 @@ class _StatesKernel:
 
     def __init__(self, signature: Signature, program: Program, precision: str) -> None:
         text = states_text(program, precision)
-        self.signature, self.precision, self.work = signature, precision, text.work
+        self.signature, self.precision, self.work, self.block = signature, precision, text.work, text.block
         self.function = module(text.source).get_function(text.name)
         self.tables = uploaded(program, text.outside, precision)
 
@@ -397,16 +397,15 @@ class _StatesKernel:
             arrays.append(array)
             steps.append(step)
         number = np.dtype(self.precision).itemsize
-        piece, room = pieces(self.work, self.precision, batch, BLOCK)
+        piece, room = pieces(self.work, self.precision, batch, self.block)
         sizes = [*steps, *(port.size for port in s.outputs)]
         for begin in range(0, batch, piece):
             count = min(piece, batch - begin)
             moved = [a.data + number * step * begin for a, step in zip((*arrays, *targets), sizes, strict=True)]
             self.function(*self._grid(count), (*moved, *room, *self._behind(steps, count)))
 
-    @staticmethod
-    def _grid(count: int) -> tuple[tuple[int], tuple[int]]:
-        return (-(-count // BLOCK),), (BLOCK,)
+    def _grid(self, count: int) -> tuple[tuple[int], tuple[int]]:
+        return (-(-count // self.block),), (self.block,)
 
     def _behind(self, steps: Sequence[int], count: int) -> tuple[Any, ...]:
         """The arguments after the arrays and the work."""
@@ -415,7 +414,7 @@ class _StatesKernel:
     def launch(self, inputs: Sequence[Any], leads: Sequence[Shape], lead: Shape) -> Launch | None:
         """The one launch for contiguous inputs of these shapes, where it is one."""
         batch, steps = math.prod(lead), []
-        if fitting(self.work, self.precision, batch, BLOCK) < batch:
+        if fitting(self.work, self.precision, batch, self.block) < batch:
             return None
         for array, batch_shape, port in zip(inputs, leads, self.signature.inputs, strict=True):
             same = math.prod(batch_shape) == 1

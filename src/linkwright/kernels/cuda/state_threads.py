@@ -2,7 +2,7 @@
 
 Unlike `to_cuda`'s kernel it takes the data and columns of the program as arrays, and for every input the numbers
 between two states (0: one for all states). Threads read their own rows: the caches put together what neighbours read,
-as fast as moving the rows through shared memory.
+as fast as moving the rows through shared memory. What they write is put together there, where rows are long.
 
 The first inputs of the program are what is carried: its outputs, in their order, become them. Other inputs may have a
 row for every call. So that a launch may do many calls, what is carried is stored on the way, after every so many calls.
@@ -10,6 +10,7 @@ row for every call. So that a launch may do many calls, what is carried is store
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwright.errors import KernelError
@@ -20,16 +21,19 @@ from linkwright.tape.program import Program
 BLOCK = 64  # threads
 _TOGETHER = 10  # blocks on a processor at once that short programs in float32 are compiled for: 96 registers a thread
 _SHORT = 3000  # operations
+_WIDE = 16  # numbers in a row that threads of a block store together
+_SHARED = 48 * 1024  # bytes of shared memory that a block has without asking for more
 
 
 @dataclass(frozen=True)
 class StatesText:
-    """A kernel `name(inputs, outputs, work if any, outside, steps of the inputs, count)` in blocks of `BLOCK`."""
+    """A kernel `name(inputs, outputs, work if any, outside, steps of the inputs, count)`."""
 
     source: str
     name: str
     work: int  # numbers of work a state, interleaved over the states
     outside: tuple[Outside, ...]
+    block: int = BLOCK  # threads in a block
 
 
 def states_text(program: Program, precision: str) -> StatesText:
@@ -41,32 +45,71 @@ class _States(Lowering):
     def lowered(self) -> StatesText:
         name = self.name
         driver = self.driver(f"{name}_state")
-        kernel = self._kernel(driver)
+        block, staged = self._staged(driver)
+        kernel = self._kernel(driver, block, staged)
         source = self.cuda_whole(["One thread per state."], [driver.text(self.dialect.static), "\n".join(kernel)])
-        return StatesText(source, name, self.layout.size if self.step else 0, tuple(self.outside.values()))
+        return StatesText(source, name, self.layout.size if self.step else 0, tuple(self.outside.values()), block)
 
-    def _kernel(self, driver: Function) -> list[str]:
-        index = self.dialect.index
+    def _staged(self, driver: Function) -> tuple[int, list[int]]:
+        """Threads in a block, and the outputs that they collect in shared memory, to store them side by side.
+
+        A thread that stores a long row by itself writes to as many lines of memory as the row has numbers.
+        """
+        wide = [k for k in self.program.with_role("output") if k in driver.written]
+        wide = [k for k in wide if self.program.buffers[k].size >= _WIDE]
+        number = 8 if self.dialect.precision == "float64" else 4
+        for block in (BLOCK, BLOCK // 2):
+            staged, free = [], _SHARED // (number * block)
+            for k in sorted(wide, key=lambda k: self.program.buffers[k].size):
+                if (row := self._row(k)) <= free:
+                    staged.append(k)
+                    free -= row
+            if len(staged) == len(wide):
+                return block, staged
+        return (block, staged) if staged else (BLOCK, [])
+
+    def _row(self, k: int) -> int:
+        """Numbers from row to row in shared memory: odd, so that neighbours' rows begin in other banks."""
+        return self.program.buffers[k].size | 1
+
+    def _kernel(self, driver: Function, block: int, staged: Sequence[int]) -> list[str]:
+        index, real = self.dialect.index, self.dialect.real
         inputs = self.program.with_role("input")
         more = [*self.more_parameters(), *(f"{index} s_{k}" for k in inputs), f"{index} count"]
         signature = self.signature(*more, restrict="__restrict__ ")
-        first = f"({index})blockIdx.x * {BLOCK}"
         lines = [
-            f'extern "C" __global__ void __launch_bounds__({self._bounds()}) {self.name}({signature})',
+            f'extern "C" __global__ void __launch_bounds__({self._bounds(block)}) {self.name}({signature})',
             "{",
-            f"    const {index} state = {first} + threadIdx.x;",
+            *(f"    __shared__ {real} t_{k}[{block * self._row(k)}];" for k in staged),
+            f"    const {index} first = ({index})blockIdx.x * {block};",
+            f"    const {index} state = first + threadIdx.x;",
             *(f"    (void){x};" for x in self.unused(driver)),
             *(f"    (void)s_{k};" for k in inputs if k not in driver.written),
         ]
-        call = self.call(driver, {self.names[k]: self._place(k, k in inputs) for k in driver.written})
-        inside = (f"        {line}" for line in (*self.local_work(driver), call))
+        places = {self.names[k]: self._place(k, k in inputs) for k in driver.written}
+        places |= {self.names[k]: f"t_{k} + threadIdx.x * {self._row(k)}" for k in staged}
+        inside = (f"        {line}" for line in (*self.local_work(driver), self.call(driver, places)))
         lines += ["    if (state < count) {", *inside, "    }"]
+        if staged:
+            lines += [
+                "    __syncthreads();",
+                f"    const int here = count - first < {block} ? count - first : {block};",
+            ]
+        for k in staged:
+            size, row = self.program.buffers[k].size, self._row(k)
+            lines += [
+                f"    for (int k = threadIdx.x; k < here * {size}; k += {block})",
+                f"        {self.names[k]}[first * {size} + k] = t_{k}[k / {size} * {row} + k % {size}];",
+            ]
         return [*lines, "}"]
 
-    def _bounds(self) -> str:
-        """More threads at a time hide the sines' and quotients' delays better than more registers, if few spill."""
+    def _bounds(self, block: int) -> str:
+        """More threads at a time hide the sines' and quotients' delays better than more registers, if few spill; where
+        many do, a thread has all the registers that it can have.
+        """
         short = sum(len(block.op) for block in self.program.blocks) <= _SHORT
-        return f"{BLOCK}, {_TOGETHER}" if short and self.dialect.precision == "float32" else str(BLOCK)
+        together = _TOGETHER * BLOCK // block if short and self.dialect.precision == "float32" else 1
+        return f"{block}, {together}"
 
     def _place(self, k: int, is_input: bool) -> str:
         name = self.names[k]
@@ -87,11 +130,14 @@ def march_text(program: Program, precision: str) -> StatesText:
 
 
 class _March(_States):
-    def _bounds(self) -> str:
-        """All registers: what spills here is read again in every step, and more threads at a time do not hide it."""
-        return str(BLOCK)
+    def _staged(self, driver: Function) -> tuple[int, list[int]]:
+        return BLOCK, []
 
-    def _kernel(self, driver: Function) -> list[str]:
+    def _bounds(self, block: int) -> str:
+        """All registers: what spills here is read again in every step, and more threads at a time do not hide it."""
+        return f"{block}, 1"
+
+    def _kernel(self, driver: Function, block: int, staged: Sequence[int]) -> list[str]:
         names, real, index = self.names, self.dialect.real, self.dialect.index
         inputs, outputs = self.program.with_role("input"), self.program.with_role("output")
         carried = list(zip(inputs, outputs, strict=False))
@@ -103,7 +149,7 @@ class _March(_States):
         arguments += [f"{index} {word}_{k}" for word in ("state", "row") for k in outputs]
         arguments += [f"{index} {word}" for word in ("count", "calls", "every")]
         lines = [
-            f'extern "C" __global__ void __launch_bounds__({self._bounds()}) {self.name}({", ".join(arguments)})',
+            f'extern "C" __global__ void __launch_bounds__({self._bounds(block)}) {self.name}({", ".join(arguments)})',
             "{",
             f"    const {index} state = ({index})blockIdx.x * blockDim.x + threadIdx.x;",
             *(f"    (void)call_{k};" for k, _ in carried),

@@ -71,9 +71,20 @@ def layout_doubt(header: str) -> str:
     return "" if len(stated_version(header)) == 2 else "XLA_FFI_API_MAJOR and XLA_FFI_API_MINOR"
 
 
+#: Names of newer headers, and what the same things were called before.
+_RENAMED = {
+    "InternalExtension_Type": "Extension_Type",
+    "InternalExtension": "Extension_Base",
+    "InvokeContext": "ExecutionContext",
+}
+
+
 def _plain(header: str) -> str:
-    """Without comments, line breaks and `const`."""
-    return " ".join(re.sub(r"//[^\n]*|\bconst\b", "", header).split())
+    """Without comments, line breaks and `const`, by the older names."""
+    text = " ".join(re.sub(r"//[^\n]*|\bconst\b", "", header).split())
+    for new, old in _RENAMED.items():
+        text = re.sub(rf"\bXLA_FFI_{new}\b", f"XLA_FFI_{old}", text)
+    return text
 
 
 def stated_version(header: str) -> list[int]:

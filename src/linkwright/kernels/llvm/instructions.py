@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from linkwright.kernels.sincos import COS, HALF_PI, LIMIT, QUADRANTS, ROUNDING, SIN
 from linkwright.tape import operations as O
 from linkwright.tape.operations import Table, spellings
 
@@ -193,29 +194,6 @@ LLVM: tuple[Spelling, ...] = spellings(
 
 FAST = "contract reassoc nsz arcp"
 
-# π/2 in three parts, the first two of 37 bits: for the n of 16 bits that the fast path meets, x − n·part is exact
-# with the first, rounded at most once where it counts with the second, and the third adds what is left.
-_HALF_PI = (1.5707963267923333e00, 2.5633441515839558e-12, 1.0562999066987428e-23)
-_LIMIT = 65_536.0  # beyond this argument libm reduces
-
-# Minimax polynomials for sin and cos on [−π/4, π/4] (Cephes' coefficients).
-_SIN = (
-    1.58962301576546568060e-10,
-    -2.50507477628578072866e-8,
-    2.75573136213857245213e-6,
-    -1.98412698295895385996e-4,
-    8.33333333332211858878e-3,
-    -1.66666666666666307295e-1,
-)
-_COS = (
-    -1.13585365213876817300e-11,
-    2.08757008419747316778e-9,
-    -2.75573141792967388112e-7,
-    2.48015872888517045348e-5,
-    -1.38888888888730564116e-3,
-    4.16666666666665929218e-2,
-)
-
 LIBM = {"sin": 1, "cos": 1, "tan": 1, "exp": 1, "log": 1, "atan2": 2, "pow": 2}
 
 
@@ -251,17 +229,17 @@ def sincos(width: int) -> str:
     lines += [
         f"define internal {{ {t}, {t} }} @sincos{width}({t} %x) {{",
         f"  %abs = call {t} @llvm.fabs.{suffix}({t} %x)",
-        f"  %small = fcmp olt {t} %abs, {splat(_LIMIT, width)}",
+        f"  %small = fcmp olt {t} %abs, {splat(LIMIT, width)}",
     ]
 
     def fma(a: str, b: str, c: str) -> str:
         return op(f"call {t} @llvm.fma.{suffix}({t} {a}, {t} {b}, {t} {c})")
 
-    magic = splat(6755399441055744.0, width)
-    scaled = fma("%x", splat(0.6366197723675814, width), magic)
+    magic = splat(ROUNDING, width)
+    scaled = fma("%x", splat(QUADRANTS, width), magic)
     n = op(f"fsub {t} {scaled}, {magic}")
     r = "%x"
-    for part in _HALF_PI:
+    for part in HALF_PI:
         r = fma(n, splat(-part, width), r)
     quadrant = op(f"bitcast {t} {scaled} to {i}")
     z = op(f"fmul {t} {r}, {r}")
@@ -272,9 +250,9 @@ def sincos(width: int) -> str:
             p = fma(p, z, splat(c, width))
         return p
 
-    s = fma(op(f"fmul {t} {r}, {z}"), polynomial(_SIN), r)
+    s = fma(op(f"fmul {t} {r}, {z}"), polynomial(SIN), r)
     half = fma(z, splat(-0.5, width), splat(1.0, width))
-    c = fma(op(f"fmul {t} {z}, {z}"), polynomial(_COS), half)
+    c = fma(op(f"fmul {t} {z}, {z}"), polynomial(COS), half)
     one, two, far = (_integers(k, width) for k in (1, 2, 62))
     odd = op(f"icmp ne {i} {op(f'and {i} {quadrant}, {one}')}, {_integers(0, width)}")
     for name, even_value, odd_value, shift in (("s", s, c, quadrant), ("c", c, s, None)):
