@@ -165,6 +165,20 @@ def arm_rate(states: int) -> float:
     return states / in_a_row(arm_call(states)[0])
 
 
+def function_rate(function: str, arrays: int, states: int) -> float:
+    """The same of a function of the first so many of q, v and tau."""
+    import cupy as cp
+
+    mech = panda(None)
+    plain = np.random.default_rng(0).standard_normal((3, states, mech.nv))[:arrays]
+    on_device, call = [cp.asarray(x) for x in plain], getattr(mech, function)
+    out = call(*on_device)
+    several, right = (x if isinstance(x, tuple) else (x,) for x in (out, call(*(x[:4096] for x in plain))))
+    error = max(relative(x.get()[:4096], y) for x, y in zip(several, right, strict=True))
+    assert error < 1e-11, error
+    return states / in_a_row(lambda: call(*on_device))
+
+
 def limits(_: argparse.Namespace) -> dict[str, Any]:
     """The batch's rate beside its bound, and what the kernel is made of: its registers, and other numbers of blocks."""
     import cupy as cp

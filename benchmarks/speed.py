@@ -1,9 +1,10 @@
 """Every call at full speed: one table, a row for each sort of work, with the bound that it is held to.
 
-    python benchmarks/speed.py [--only TEXT] [--write]
+    python benchmarks/speed.py [--only TEXT ...] [--write [SECTION]]
 
 The rows are in the files `speed_*.py`, each with a list `ROWS`. Every row is measured in a process of its own, on one
-core unless it says otherwise. `--write` puts the table into benchmarks/RESULTS.md.
+core unless it says otherwise. `--write` puts the table into benchmarks/RESULTS.md, and
+`--only GPU "16 cores" --write speed-device` the rows that need a larger machine into their own.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def yardstick() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--only", default="", help="rows whose name has this text")
-    parser.add_argument("--write", action="store_true", help="put the table into RESULTS.md")
+    parser.add_argument("--only", nargs="+", default=[""], help="rows whose name has one of these texts")
+    parser.add_argument("--write", nargs="?", const="speed", help="put the table into this section of RESULTS.md")
     options = parser.parse_args()
     table = rows()
     if options.one:
@@ -70,7 +71,7 @@ def main() -> None:
     lines = ["| work | ours | peer | measured | bound |", "| --- | --- | --- | --- | --- |"]
     limits = []
     for work, (_, row) in table.items():
-        if options.only not in work:
+        if not any(text in work for text in options.only):
             continue
         result = measured(work, row)
         bound = f"{'≥' if row.at_least else '≤'} {row.bound:.3g} {row.unit}"
@@ -89,7 +90,8 @@ def main() -> None:
         versions = f"{date.today()}, {cpu()}, {os.cpu_count()} cores, Python {platform.python_version()}"
         head = f"{versions}, NumPy {np.__version__}; one core unless the row says otherwise."
         head += f" Bold: the bound is missed.{yardstick()}"
-        replace_section("speed", "\n".join([head, "", *lines, *(["", "What limits:", "", *limits] if limits else [])]))
+        why = ["", "What limits:", "", *limits] if limits else []
+        replace_section(options.write, "\n".join([head, "", *lines, *why]))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ A row for more cores than the machine has is not measured. Other work on the mac
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +22,8 @@ from speed_table import Measurement, Row
 MODELS = Path(__file__).resolve().parent.parent / "examples" / "models"
 ROUNDS = 5
 LIMITS = "memory, which all cores share, and what is done once for all of them"
+#: Arithmetic in registers, which nothing but the cores themselves can slow down.
+ARITHMETIC = "x = 0.5\nfor _ in range(10_000_000): x = x * 1.0000001"
 
 
 def _seconds(call: Callable[[], Any]) -> float:
@@ -73,7 +77,25 @@ def measured(kind: Callable[[], tuple[Callable[[int], None], float, str]], cores
     work(1), work(cores)
     rounds = [[_seconds(lambda n=n: work(n)) for n in (1, cores)] for _ in range(ROUNDS)]  # type: ignore[misc]
     one, several = (min(column) for column in zip(*rounds, strict=True))
-    return Measurement(one / several, f"{count / several:.2g} {unit}", f"one core: {count / one:.2g} {unit}", LIMITS)
+    own = (
+        f"{LIMITS}; this machine does {processors(cores):.1f} times as much plain arithmetic on {cores} cores as on one"
+    )
+    return Measurement(one / several, f"{count / several:.2g} {unit}", f"one core: {count / one:.2g} {unit}", own)
+
+
+def processors(cores: int) -> float:
+    """How many times as much plain arithmetic so many processes do as one: cores may share what computes."""
+
+    def seconds(count: int) -> float:
+        running = []
+        begin = time.perf_counter()
+        for _ in range(count):
+            running.append(subprocess.Popen([sys.executable, "-S", "-c", ARITHMETIC]))
+        for process in running:
+            process.wait()
+        return time.perf_counter() - begin
+
+    return cores * min(seconds(1) for _ in range(3)) / min(seconds(cores) for _ in range(3))
 
 
 ROWS = [

@@ -6,7 +6,20 @@ import os
 from functools import partial
 
 import linkwright as lw
-from device_speed import CALL, CASES, FEW, RATE, STUDY, WIDE, agreement, arm_call, arm_rate, timed_study, to_the_end
+from device_speed import (
+    CALL,
+    CASES,
+    FEW,
+    RATE,
+    STUDY,
+    WIDE,
+    agreement,
+    arm_call,
+    arm_rate,
+    function_rate,
+    timed_study,
+    to_the_end,
+)
 from device_tools import in_a_row
 from linkwright.errors import KernelError
 from speed_table import Measurement, Row, shown_time
@@ -41,7 +54,15 @@ def _study() -> Measurement:
 def _batch() -> Measurement:
     _needs_gpu()
     rate = arm_rate(2**24)
-    return Measurement(rate, f"{rate:.3g} states/s", limits="see `benchmarks/device.py --parts limits`")
+    limits = "1,247 instructions in float64 a state, of which the GPU starts 1.6e13 a second at most; its registers "
+    limits += "hold two warps a scheduler, which do not hide all waits"
+    return Measurement(rate, f"{rate:.3g} states/s", limits=limits)
+
+
+def _function(name: str, arrays: int, states: int) -> Measurement:
+    _needs_gpu()
+    rate = function_rate(name, arrays, states)
+    return Measurement(rate, f"{rate:.3g} states/s")
 
 
 ROWS = [
@@ -51,4 +72,19 @@ ROWS = [
     ),
     Row(f"GPU study, {CASES:,} slider-cranks of 81 points", STUDY, "s", _study, cores=os.cpu_count() or 1),
     Row("GPU batch, forward dynamics, 7-joint arm, float64", RATE, "states/s", _batch, at_least=True),
+    *(
+        Row(
+            f"GPU batch, `{name}`, 7-joint arm, float64",
+            bound,
+            "states/s",
+            partial(_function, name, arrays, states),
+            at_least=True,
+        )
+        for name, arrays, states, bound in (
+            ("inverse_dynamics", 3, 2**22, RATE),
+            ("mass_matrix", 1, 2**22, 5e9),
+            ("forward_dynamics_derivatives", 3, 2**19, 2e8),
+            ("inverse_dynamics_derivatives", 3, 2**19, 5e8),
+        )
+    ),
 ]

@@ -1,4 +1,4 @@
-"""Rows of `speed.py`: forward dynamics inside JAX, beside a jitted identity and beside calls of ours."""
+"""Rows of `speed.py`: forward dynamics inside JAX on the CPU, beside a jitted identity and beside calls of ours."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def _jax() -> Any:
         import jax
     except ImportError:
         raise SystemExit("JAX is not installed") from None
+    jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_enable_x64", True)
     return jax
 
