@@ -322,7 +322,7 @@ def velocity_projection(layout: CentralLayout, inputs: Inputs) -> Program:
     w.place(moving=True)
     w.constrain()
     w.b.add(Zero(w.phi.operand))
-    w.law_rates(1, w.phi)
+    w.time_rates(w.q, w.phi)
     w.each_equation(lambda x: -x, [w.phi], w.phi)
     w.solver.push(w.twists, w.phi, 1.0)
     w.select(w.phi, rate)

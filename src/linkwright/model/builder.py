@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.base.arguments import numbered_name
 from linkwright.errors import ModelError
-from linkwright.model.builder_forces import Forces
+from linkwright.model.builder_couplings import Couplings
 from linkwright.model.builder_parts import LAW_VARIABLES, Body, Frame, Joint, name_of, packed_inertia, put
 from linkwright.model.description import (
     FREE_FALL,
@@ -29,7 +29,7 @@ from linkwright.model.placements import axis_frame, snapped
 from linkwright.model.quantities import Numeric
 
 
-class Builder(Forces):
+class Builder(Couplings):
     """Collects bodies, frames, joints, drivers and forces; `description()` checks them and gives the description.
 
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):

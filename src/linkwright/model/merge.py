@@ -29,6 +29,7 @@ from linkwright.model.description import (
 from linkwright.model.elements import (
     AppliedWrench,
     Array,
+    Coupling,
     Driver,
     Element,
     JointForce,
@@ -60,6 +61,8 @@ def without_held(d: Description) -> Description:
 
 def _is_held(d: Description, constraint: PointConstraint) -> bool:
     """Whether both frames of a rod or point constraint are on one body; an error if it is open there."""
+    if isinstance(constraint, Coupling):
+        return False
     ends = constraint.places
     (one, r, p), (other, _, to) = (d.frame(end) for end in ends)
     if one != other:

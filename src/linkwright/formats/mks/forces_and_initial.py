@@ -9,7 +9,7 @@ from linkwright.formats.mks.attributes import Attributes
 from linkwright.formats.mks.joints_and_drivers import Links
 from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Item, Node, Num, Statement, Vector, Word, either
 from linkwright.model.builder_parts import Frame, Joint
-from linkwright.model.expression import Expression
+from linkwright.model.expression import Expression, Number
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.quantities import (
     COORDINATES,
@@ -107,6 +107,16 @@ class Loads(Links):
         if self.unit != 1.0:
             self._check_units(node)
         return expression
+
+    def read_coupling(self, s: Statement) -> None:
+        name, item = self.name(s), s.items[0]
+        self.joints.claim(name)
+        assert item.label is not None
+        left, right = (self.law(node) for node in (item.label, item.value))
+        if self.unit != 1.0:
+            equation = Word(item.start, item.end, "sub")
+            self._check_units(Applied(item.start, item.end, equation, (item.label, item.value), 1, True))
+        self.joints.put(name, self.b.coupling(name.text, left if right == Number(0.0) else (left, right)))
 
     def _check_units(self, node: Node) -> None:
         """Where plain angles are in degrees, refuse one beside a coordinate, which is in radians, without its unit."""

@@ -130,6 +130,7 @@ def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]
     if not problems:
         reader.hold_loose_bodies()
     reader.each("gear", reader.read_gear)
+    reader.each("coupling", reader.read_coupling, (reader.joints,))
     reader.each("driver", reader.read_driver)
     reader.each(HEADS, reader.read_force)
     reader.each("initial", reader.read_initial)

@@ -154,6 +154,7 @@ HEADS = (
     "POINT ON LINE",
     "POINT ON PLANE",
     "GEAR",
+    "COUPLING",
     "DRIVER",
     "SPRING",
     "DAMPER",

@@ -31,13 +31,13 @@ JOINT_WORDS = {
 _MOVED = "a DRIVER prescribes a motion, as in DRIVER d (hinge.angle = 2*TIME); an ACTUATOR exerts a force by a law"
 _BODY = "a part is a BODY; a DRIVER prescribes its motion, an ACTUATOR exerts a force on its joint"
 _FRAME = "a frame on a body is a TRIAD"
-_GEAR = "joints that move together are a GEAR"
+_GEAR = "joints that move together are a GEAR, or by any relation a COUPLING"
 _ANSWERS = {
     _MOVED: "motor motors servo engine drive driven drives actuated actuate actuation powered input motion excitation "
     "rotation speed velocity rpm controller control",
     _BODY: "crank rocker coupler link lever arm bar beam part piston block wheel shaft slider cam follower",
     _FRAME: "frame point connector coordinate_system",
-    _GEAR: "mimic coupling belt pulley pinion rack transmission",
+    _GEAR: "mimic coupler belt pulley pinion rack transmission",
     "a bearing is a JOINT, as in REVOLUTE JOINT": "hinge pin pivot bearing revolute_joint",
     "a guide is a JOINT, as in TRANSLATIONAL JOINT": "guide rail prismatic_joint",
     "a ball is a JOINT, as in SPHERICAL JOINT": "ball socket",
@@ -325,6 +325,12 @@ class Maker(Transformer[Token, Any]):
 
     def joint(self, c: list[Any]) -> Statement:
         return self._statement(c[1], c[2], c[3], self._word(c[0]))
+
+    def coupling(self, c: list[Any]) -> Statement:
+        return self._statement(c[0], c[1], (c[2],))
+
+    def relation(self, c: list[Any]) -> Item:
+        return Item(c[0].start, c[1].end, c[0], c[1])
 
     def gravity(self, c: list[Any]) -> Statement:
         return self._statement(c[0], None, (self.flag(c[1:]),))
