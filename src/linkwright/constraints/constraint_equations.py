@@ -21,9 +21,9 @@ from linkwright.base.locks import cached_property
 from linkwright.constraints import constraint_forms as forms
 from linkwright.constraints import coupling_forms
 from linkwright.constraints.constraint_forms import Form
-from linkwright.constraints.coupling_forms import Relation, relation_of
 from linkwright.constraints.gear_rates import twist_units
 from linkwright.errors import ModelError
+from linkwright.model.coupling_relation import Relation, counted_by_relation, relation_of
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Coupling, Driver, PointOnLine, Rod
 from linkwright.model.expression import Expression, Name
@@ -418,7 +418,7 @@ def loop_constraints(d: Description, topology: Topology) -> tuple[Constraint, ..
         elif c.source.relation is not None:
             relation, joints = c.source.relation, c.source.joints
             parameters = c.record[12 * c.form.sides :].tolist()
-            coupling_forms.counted_by_relation(d, relation, joints, parameters, topology.loops, c.name)
+            counted_by_relation(d, relation, joints, parameters, topology.loops, c.name)
     return tuple(constraints)
 
 

@@ -1,98 +1,20 @@
-"""Couplings: Φ of joint coordinates, parameters and TIME as a form of constraint equations, how it changes, and what
-it says of the whole turns of angles that nothing else counts.
-"""
+"""Couplings: Φ of joint coordinates, parameters and TIME as a form of constraint equations, and how it changes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from linkwright.base.locks import cached_property
 from linkwright.constraints.constraint_forms import Form, Frame, between, near
-from linkwright.errors import ModelError
-from linkwright.model.description import Description
-from linkwright.model.elements import Coupling
-from linkwright.model.expression import Expression, Name, replaced
+from linkwright.model.coupling_relation import Relation
 from linkwright.model.joint_kinds import KINDS, Measure
 from linkwright.spatial.algebra import Array
-from linkwright.tape.block import equal, floor, where
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
-
-TURN = 2.0 * np.pi
-#: A change of Φ over a whole turn that differs by less, as a part of Φ's size, is the same everywhere.
-ALIKE = 1e-9
-_SAMPLES = 7
-
-
-@dataclass(frozen=True)
-class Relation:
-    """Φ over plain names: x0, x1, … for coordinates, p0, p1, … for parameters, and TIME.
-
-    - `kinds`: of the joints, in the order in which Φ names them.
-    - `coordinates`: of each x, the place of its joint in `kinds` and its number there.
-    - `parameters`: how many p there are.
-    """
-
-    phi: Expression
-    kinds: tuple[str, ...]
-    coordinates: tuple[tuple[int, int], ...]
-    parameters: int
-
-    @property
-    def clock(self) -> bool:
-        """Whether TIME stands in it."""
-        return "TIME" in self.phi.names()
-
-    @property
-    def turning(self) -> tuple[bool, ...]:
-        """Which coordinates are angles."""
-        return tuple(index in KINDS[self.kinds[k]].angles for k, index in self.coordinates)
-
-    @property
-    def is_length(self) -> bool:
-        """Whether Φ is a length: as its first coordinate is."""
-        return not self.turning[0]
-
-    @property
-    def width(self) -> int:
-        """Numbers of the parameters in the programs, one at least."""
-        return max(self.parameters, 1)
-
-    def value(self, x: Sequence[Any], p: Sequence[Any], t: Any) -> Any:
-        """Φ."""
-        names = {f"x{k}": y for k, y in enumerate(x)} | {f"p{k}": y for k, y in enumerate(p)}
-        return self.phi.evaluate({**names, "TIME": t})
-
-    @cached_property
-    def rate(self) -> Program:
-        """Φ and its rate."""
-
-        def phi(x: Array, p: Array, t: Array) -> Array:
-            return np.array([self.value(x, p, t[0]) + 0.0 * t[0]])
-
-        return record(phi, len(self.coordinates), self.width, 1, name="relation").forward()
-
-    @cached_property
-    def second_rate(self) -> Program:
-        """The rates of these."""
-        return self.rate.forward()
-
-
-def relation_of(d: Description, coupling: Coupling) -> tuple[Relation, tuple[int, ...], tuple[str, ...]]:
-    """Φ of a coupling, its joints by their numbers, and the names of its parameters."""
-    named = coupling.coordinates
-    joints = tuple(dict.fromkeys(d.joint_names.position("joint", x.of[0]) for x in named))
-    parameters = tuple(sorted(coupling.relation.names() & d.parameters.keys()))
-    by: dict[Expression, Expression] = {x: Name(f"x{k}") for k, x in enumerate(named)}
-    by |= {Name(name): Name(f"p{k}") for k, name in enumerate(parameters)}
-    places = tuple((joints.index(d.joint_names.position("joint", x.of[0])), x.index) for x in named)
-    kinds = tuple(d.kind_of(j).name for j in joints)
-    return Relation(replaced(coupling.relation, by), kinds, places, len(parameters)), joints, parameters
 
 
 @cache
@@ -114,7 +36,7 @@ def form(relation: Relation) -> Form:
 
     return Form(
         f"coupling {relation!r}",
-        ("coupling",),
+        ("relation",),
         equation,
         sides=2 * len(kinds),
         numbers=relation.parameters,
@@ -123,6 +45,21 @@ def form(relation: Relation) -> Form:
         turns=sum(relation.turning),
         lengths=(relation.is_length,),
     )
+
+
+@cache
+def _rate(relation: Relation) -> Program:
+    """Φ of x, the parameters and TIME, and its rate."""
+
+    def phi(x: Array, p: Array, t: Array) -> Array:
+        return np.array([relation.value(x, p, t[0]) + 0.0 * t[0]])
+
+    return record(phi, len(relation.coordinates), max(relation.parameters, 1), 1, name="relation").forward()
+
+
+@cache
+def _second_rate(relation: Relation) -> Program:
+    return _rate(relation).forward()
 
 
 @dataclass(frozen=True)
@@ -137,68 +74,11 @@ class RelationAtState:
 
 def at_state(relation: Relation, x: Sequence[Any], v: Sequence[Any], p: Sequence[Any], t: Any) -> RelationAtState:
     """A relation where its coordinates are x and their rates v."""
-    n, still = len(x), np.zeros(relation.width)
+    n, still, rate = len(x), np.zeros(max(relation.parameters, 1)), _rate(relation)
     inputs = np.array(x), np.array(p) if len(p) else still, np.array([t])
     none, one = np.zeros(1), np.ones(1)
-    columns = [relation.rate(*inputs, unit, still, none) for unit in np.eye(n)]
+    columns = [rate(*inputs, unit, still, none) for unit in np.eye(n)]
     motion = np.array(v), still, one if relation.clock else none
-    second = relation.second_rate(*inputs, *motion, *motion, np.zeros(n), still, none)
-    by_time = relation.rate(*inputs, np.zeros(n), still, motion[2])[1][0]
+    second = _second_rate(relation)(*inputs, *motion, *motion, np.zeros(n), still, none)
+    by_time = rate(*inputs, np.zeros(n), still, motion[2])[1][0]
     return RelationAtState(second[0][0], np.array([column[0] for _, column in columns]), by_time, second[3][0])
-
-
-# -- whole turns ----------------------------------------------------------------------------------------------------
-def change_by_turn(relation: Relation, k: int, x: Sequence[Any], p: Sequence[Any], t: Any) -> Any:
-    """How much Φ changes as coordinate k makes a whole turn."""
-    turned = [y + TURN if i == k else y for i, y in enumerate(x)]
-    return relation.value(turned, p, t) - relation.value(x, p, t)
-
-
-def whole_turns(relation: Relation, k: int, x: Sequence[Any], p: Sequence[Any], t: Any) -> Any:
-    """The whole turns of coordinate k that bring Φ nearest to zero; none where Φ does not depend on them."""
-    change = change_by_turn(relation, k, x, p, t)
-    periodic = equal(change, 0.0)
-    return where(periodic, 0.0, floor(0.5 - relation.value(x, p, t) / where(periodic, 1.0, change)))
-
-
-def constant_changes(relation: Relation, p: Sequence[float]) -> list[float | None]:
-    """How much Φ changes as each coordinate makes a whole turn, if that is the same everywhere; else None.
-
-    So are sums of multiples and periodic functions of an angle. Judged by samples within a turn or a metre.
-    """
-    rng = np.random.default_rng(0)
-    changes: list[float | None] = []
-    for k, turns in enumerate(relation.turning):
-        points = rng.uniform(-np.pi, np.pi, (_SAMPLES, len(relation.turning) + 1))
-        with np.errstate(all="ignore"):
-            sampled = [
-                (float(change_by_turn(relation, k, x[:-1].tolist(), p, x[-1])), relation.value(x[:-1], p, x[-1]))
-                for x in points
-            ]
-        rows = np.array(sampled, dtype=np.float64)
-        rows = rows[np.isfinite(rows).all(axis=1)]
-        size = max(float(np.abs(rows).max(initial=0.0)), 1e-300)
-        change = float(np.median(rows[:, 0])) if len(rows) else np.nan
-        same = turns and len(rows) > 1 and bool(np.all(np.abs(rows[:, 0] - change) <= ALIKE * size))
-        changes.append((0.0 if abs(change) <= ALIKE * size else change) if same else None)
-    return changes
-
-
-def counted_by_relation(
-    d: Description, relation: Relation, joints: Sequence[int], p: Sequence[float], loops: Collection[int], name: str
-) -> int | None:
-    """Of the angles of joints that close loops, whose turns nothing counts, the one whose turns Φ tells.
-
-    None where no turns matter. Raises ModelError, which says what to cut, where Φ cannot tell them.
-    """
-    uncounted = [k for k, (at, _) in enumerate(relation.coordinates) if relation.turning[k] and joints[at] in loops]
-    if not uncounted:
-        return None
-    changes = constant_changes(relation, p)
-    sizes = sorted((abs(changes[k] or 0.0), k) for k in uncounted if changes[k])
-    unlike = [k for size, k in sizes if abs(size / sizes[0][0] - round(size / sizes[0][0])) > ALIKE]
-    for k in (*(k for k in uncounted if changes[k] is None), *unlike):
-        joint = d.joint_names[joints[relation.coordinates[k][0]]]
-        text = f"coupling {name!r} names joint {joint!r}, which closes a loop, so that nothing counts its turns"
-        raise ModelError(f"{text}; mark another joint of its loop as cut", element=name)
-    return sizes[0][1] if sizes else None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from linkwright.base.locks import cached_property
-from linkwright.constraints.constraint_equations import by_form
+from linkwright.constraints.constraint_equations import Constraint, by_form
 from linkwright.constraints.constraint_forms import Form
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.form_programs import Pattern, Space, each, entry, row, value_block
@@ -21,6 +21,7 @@ from linkwright.constraints.masses import CentralEquations
 from linkwright.constraints.program_layout import Alike, Layout, Recording
 from linkwright.constraints.rolled_elements import Elements
 from linkwright.constraints.tree_bodies import Carried, Records, patterns
+from linkwright.errors import ModelError
 from linkwright.model.elements import laws_of
 from linkwright.model.quantities import quantities
 from linkwright.spatial.algebra import Array
@@ -152,6 +153,11 @@ class Inertial(Recording):
         places: list[int] = []
         factors: list[tuple[float, float]] = []
         for c in e.constraints:
+            if c.source.relation is not None:
+                for i, index in self._turning(c):
+                    places.append(int(x.q_at[i]) + index)
+                    factors.append((float(x.ratio[i]), float(x.offset[i])))
+                continue
             if not c.form.turns:
                 continue
             (follower, leader), (ratio, offset) = c.source.joints, c.source.gear
@@ -168,6 +174,21 @@ class Inertial(Recording):
                 factors.append(factor if known else (ratio * factor[0], ratio * factor[1] + offset))
         inputs = [entry(self.coordinates, self.b.column(places)), row(self.b.data("turns", np.array(factors)))]
         each(self.b, len(places), lambda q, number: q * number[0] + number[1], inputs, [entry(self.angles)])
+
+    def _turning(self, c: Constraint) -> list[tuple[int, int]]:
+        """The angles of a coupling, by the positions of their joints in the tree and their numbers there."""
+        relation, position = c.source.relation, self.e.tree.joint_positions
+        assert relation is not None
+        names = self.e.description.joint_names
+        named = [(names[c.source.joints[at]], index) for at, index in relation.coordinates]
+        named = [x for x, turns in zip(named, relation.turning, strict=True) if turns]
+        loose = next((name for name, _ in named if name not in position), None)
+        if loose is not None:
+            text = (
+                f"coupling {c.name!r} names the angle of joint {loose!r}, which closes a loop, and has no rolled form "
+            )
+            raise ModelError(f"{text}there; mark another joint of its loop as cut", element=c.name)
+        return [(position[name], index) for name, index in named]
 
     # -- constraints ------------------------------------------------------------------------------------------
     def _record(self, form: Form, pattern: Pattern | None, members: list[int]) -> Ref:

@@ -127,7 +127,7 @@ class CentralEquations(Equations):
             records = np.array([constraints[k].record for k in members])
             for k, flags in zip(members, effective_rows(form, moving, self.space, records), strict=True):
                 rows[k] = tuple(np.flatnonzero(flags).tolist())
-        needed = ("driver", "rotor")
+        needed = ("driver", "coupling", "rotor")
         return None if any(c.group in needed and not some for c, some in zip(constraints, rows, strict=True)) else rows
 
     def _central(self, c: Constraint) -> Constraint:

@@ -32,8 +32,9 @@ from linkwright.dynamics.functions import (
 )
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.kernels.llvm.compiler import stored_arrays
+from linkwright.model.coupling_relation import couplings
 from linkwright.model.description import Description
-from linkwright.model.elements import Coupling, laws_of
+from linkwright.model.elements import laws_of
 from linkwright.model.joint_kinds import KIND_LIST
 from linkwright.model.placements import coordinate_units, has_whole_inertia
 from linkwright.model.topology import Topology, span
@@ -124,7 +125,7 @@ class Structure:
         """Whether a force depends on TIME, or a driver does."""
         d = self.description
         laws = [law for e in d.elements for law in laws_of(e)]
-        laws += [x.relation for x in d.point_constraints if isinstance(x, Coupling)]
+        laws += [x.relation for x in couplings(d)]
         return bool(d.drivers) or any("TIME" in law.names() for law in laws)
 
     @property

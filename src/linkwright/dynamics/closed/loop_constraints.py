@@ -21,8 +21,8 @@ import numpy as np
 from linkwright.constraints import coupling_forms
 from linkwright.constraints.constraint_equations import Constraint, by_follower
 from linkwright.constraints.constraint_forms import Form, coordinate, drift, equations, jacobian, law_rates
-from linkwright.constraints.coupling_forms import Relation
 from linkwright.dynamics.traversals.traversal import Link, Unrolled
+from linkwright.model.coupling_relation import TURN, Relation, counted_by_relation, whole_turns
 from linkwright.model.expression import Expression
 from linkwright.spatial.algebra import Array, dot, is_zero, motion_cross
 from linkwright.spatial.rotation import General, Transform, by_column
@@ -332,9 +332,9 @@ def _coupling(
             x.append(value)
             v.append(measures[k].rate[0])
     numbers = c.record[12 * c.form.sides :].tolist()
-    k = coupling_forms.counted_by_relation(traversal.tree.description, relation, joints, numbers, loops, c.name)
+    k = counted_by_relation(traversal.tree.description, relation, joints, numbers, loops, c.name)
     if k is not None:
-        x[k] = x[k] + coupling_forms.TURN * coupling_forms.whole_turns(relation, k, x, parameters, t)
+        x[k] = x[k] + TURN * whole_turns(relation, k, x, parameters, t)
     at = coupling_forms.at_state(relation, x, v, parameters, t)
     phi, rate, bias = at.phi, dot(at.gradient, v) + at.by_time, -at.curvature
     ends: list[tuple[Handle, Array]] = []
