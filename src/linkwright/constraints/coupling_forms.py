@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwright.constraints.constraint_forms import Form, Frame, between, near
-from linkwright.model.coupling_relation import Relation
+from linkwright.model.coupling_relation import TURN, Relation, whole_turns
 from linkwright.model.joint_kinds import KINDS, Measure
 from linkwright.spatial.algebra import Array
 from linkwright.tape.build import record
@@ -18,8 +18,12 @@ from linkwright.tape.program import Program
 
 
 @cache
-def form(relation: Relation) -> Form:
-    """Φ of the frames of its joints, two of each, angles through all their turns; record: the parameters."""
+def form(relation: Relation, loose: tuple[int, ...] = (), by_relation: int | None = None) -> Form:
+    """Φ of the frames of its joints, two of each, angles through all their turns; record: the parameters.
+
+    The turns of the `loose` coordinates are not accumulated: they are taken within half a turn, and then the one that
+    is given as `by_relation` where Φ is nearest to zero (`counted_by_relation`).
+    """
     kinds = [KINDS[kind] for kind in relation.kinds]
 
     def measures(frames: Sequence[Frame]) -> list[Measure]:
@@ -27,22 +31,27 @@ def form(relation: Relation) -> Form:
         return [joints[k][index] for k, index in relation.coordinates]
 
     def angles(frames: Sequence[Frame]) -> tuple[Measure, ...]:
-        return tuple(m for m, turns in zip(measures(frames), relation.turning, strict=True) if turns)
+        return tuple(m for k, m in enumerate(measures(frames)) if relation.turning[k] and k not in loose)
 
     def equation(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
         accumulated = iter(turned)
-        x = [near(m, next(accumulated)) if m.shift is None else m.shift for m in measures(frames)]
+        x = [
+            m.shift if m.shift is not None else near(m, 0.0 if k in loose else next(accumulated))
+            for k, m in enumerate(measures(frames))
+        ]
+        if by_relation is not None:
+            x[by_relation] = x[by_relation] + TURN * whole_turns(relation, by_relation, x, record, law)
         return np.array([relation.value(x, record, law)])
 
     return Form(
-        f"coupling {relation!r}",
+        f"coupling {relation!r}" + (f", {loose} loose, {by_relation} by relation" if loose else ""),
         ("relation",),
         equation,
         sides=2 * len(kinds),
         numbers=relation.parameters,
         clock=relation.clock,
         angles=angles,
-        turns=sum(relation.turning),
+        turns=sum(turns and k not in loose for k, turns in enumerate(relation.turning)),
         lengths=(relation.is_length,),
     )
 

@@ -21,7 +21,6 @@ from linkwright.constraints.masses import CentralEquations
 from linkwright.constraints.program_layout import Alike, Layout, Recording
 from linkwright.constraints.rolled_elements import Elements
 from linkwright.constraints.tree_bodies import Carried, Records, patterns
-from linkwright.errors import ModelError
 from linkwright.model.elements import laws_of
 from linkwright.model.quantities import quantities
 from linkwright.spatial.algebra import Array
@@ -176,19 +175,13 @@ class Inertial(Recording):
         each(self.b, len(places), lambda q, number: q * number[0] + number[1], inputs, [entry(self.angles)])
 
     def _turning(self, c: Constraint) -> list[tuple[int, int]]:
-        """The angles of a coupling, by the positions of their joints in the tree and their numbers there."""
+        """The angles of a coupling that its tree accumulates, by their joints' positions there and their numbers."""
         relation, position = c.source.relation, self.e.tree.joint_positions
         assert relation is not None
         names = self.e.description.joint_names
         named = [(names[c.source.joints[at]], index) for at, index in relation.coordinates]
-        named = [x for x, turns in zip(named, relation.turning, strict=True) if turns]
-        loose = next((name for name, _ in named if name not in position), None)
-        if loose is not None:
-            text = (
-                f"coupling {c.name!r} names the angle of joint {loose!r}, which closes a loop, and has no rolled form "
-            )
-            raise ModelError(f"{text}there; mark another joint of its loop as cut", element=c.name)
-        return [(position[name], index) for name, index in named]
+        turning = [x for x, turns in zip(named, relation.turning, strict=True) if turns]
+        return [(position[name], index) for name, index in turning if name in position]
 
     # -- constraints ------------------------------------------------------------------------------------------
     def _record(self, form: Form, pattern: Pattern | None, members: list[int]) -> Ref:

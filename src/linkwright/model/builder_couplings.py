@@ -24,7 +24,7 @@ class Couplings(Forces):
     def coupling(
         self,
         name: str | None,
-        relation: Side | tuple[Side | Joint | str, Side],
+        relation: Side | tuple[Side | Joint | str, ...],
     ) -> Coupling:
         """A relation that is zero, or a coordinate that follows an expression of others: (follower, expression).
 
@@ -50,7 +50,8 @@ class Couplings(Forces):
             if len(relation) != 2:
                 text = f"coupling {name!r} is a tuple of {len(relation)}; give a relation, or (follower, expression)"
                 raise ModelError(text, element=name)
-            left, right = self._follower(relation[0], name), self._side(relation[1], name)
+            follower, expression = relation
+            left, right = self._follower(follower, name), self._side(expression, name)
         else:
             left, right = self._side(relation, name), Number(0.0)
         coupling = Coupling(name, left, right)
@@ -66,7 +67,7 @@ class Couplings(Forces):
             raise ModelError(f"{text}name one by b.coordinate({joint.name!r}, index)", element=name)
         return Quantity("joint", (joint.name,))
 
-    def _side(self, side: Side, name: str) -> Expression:
+    def _side(self, side: Side | Joint | str, name: str) -> Expression:
         what = f"coupling {name!r}"
         if callable(side):
             single = [joint.name for joint in self._joints.values() if KINDS[joint.kind].nq == 1]

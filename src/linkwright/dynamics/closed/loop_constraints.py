@@ -332,9 +332,9 @@ def _coupling(
             x.append(value)
             v.append(measures[k].rate[0])
     numbers = c.record[12 * c.form.sides :].tolist()
-    k = counted_by_relation(traversal.tree.description, relation, joints, numbers, loops, c.name)
-    if k is not None:
-        x[k] = x[k] + TURN * whole_turns(relation, k, x, parameters, t)
+    turned = counted_by_relation(traversal.tree.description, relation, joints, numbers, loops, c.name)
+    if turned is not None:
+        x[turned] = x[turned] + TURN * whole_turns(relation, turned, x, parameters, t)
     at = coupling_forms.at_state(relation, x, v, parameters, t)
     phi, rate, bias = at.phi, dot(at.gradient, v) + at.by_time, -at.curvature
     ends: list[tuple[Handle, Array]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from linkwright.errors import LinkwrightError
@@ -61,6 +62,13 @@ def allowed(key: str, value: float) -> bool:
     return value > 0.0 if key in _POSITIVE else value >= 0.0 or key not in _NOT_NEGATIVE
 
 
+def _terms(node: Node) -> list[Node]:
+    """The terms of a sum; of anything else, itself."""
+    if isinstance(node, Applied) and node.operation and node.function.text in ("add", "sub", "neg"):
+        return [term for argument in node.arguments for term in _terms(argument)]
+    return [node]
+
+
 class Loads(Links):
     """Reads what acts on a mechanism, and how its motion begins."""
 
@@ -101,9 +109,9 @@ class Loads(Links):
         joint = self.joints.find(quantity.of[0]) if quantity.kind == "joint" else None
         return isinstance(joint, Joint) and turns(joint.kind, quantity.index)
 
-    def law(self, node: Node) -> Expression:
-        """An expression of TIME, parameters and quantities."""
-        expression = self.scope.value(node, time=True, measure=self.quantity).expression
+    def law(self, node: Node, measure: Callable[[Node], Quantity] | None = None) -> Expression:
+        """An expression of TIME, parameters and quantities: all, or those that `measure` takes."""
+        expression = self.scope.value(node, time=True, measure=measure or self.quantity).expression
         if self.unit != 1.0:
             self._check_units(node)
         return expression
@@ -112,11 +120,25 @@ class Loads(Links):
         name, item = self.name(s), s.items[0]
         self.joints.claim(name)
         assert item.label is not None
-        left, right = (self.law(node) for node in (item.label, item.value))
+        for side in (item.label, item.value):
+            if isinstance(side, Word) and self.joints.find(side.text) is not None:
+                joint = self.joint_of(side)
+                words = [f"{joint.name}.{part}" for part in COORDINATES.get(joint.kind, ())]
+                raise Fault(side, f"{side.text!r} is a joint" + (f"; write {either(words)}" if words else ""))
+        left, right = (self.law(node, self._coordinate_of) for node in (item.label, item.value))
         if self.unit != 1.0:
             equation = Word(item.start, item.end, "sub")
             self._check_units(Applied(item.start, item.end, equation, (item.label, item.value), 1, True))
         self.joints.put(name, self.b.coupling(name.text, left if right == Number(0.0) else (left, right)))
+
+    def _coordinate_of(self, node: Node) -> Quantity:
+        """The coordinate that a coupling names."""
+        quantity = self.quantity(node)
+        if quantity.kind != "joint" or quantity.rate:
+            what = "a rate" if quantity.rate else f"a {quantity.kind}"
+            text = f"this is {what}; couplings relate coordinates of joints, such as hinge.angle or slide.shift"
+            raise Fault(node, text)
+        return quantity
 
     def _check_units(self, node: Node) -> None:
         """Where plain angles are in degrees, refuse one beside a coordinate, which is in radians, without its unit."""
@@ -128,8 +150,9 @@ class Loads(Links):
             left.extend(part.arguments)
             if part.function.text.lower() not in ("add", "sub", "lt", "le", "min", "max"):
                 continue
-            angles = [x for x in part.arguments if isinstance(x, Dotted) and self._is_angle(self.quantity(x))]
-            for other in part.arguments if angles else ():
+            terms = [term for argument in part.arguments for term in _terms(argument)]
+            angles = [x for x in terms if isinstance(x, Dotted) and self._is_angle(self.quantity(x))]
+            for other in terms if angles else ():
                 plain = isinstance(other, Num) or (isinstance(other, Word) and other.text.lower() != "time")
                 value = self.scope.value(other) if plain else None
                 if value is not None and not value.angle and value.number != 0.0:
