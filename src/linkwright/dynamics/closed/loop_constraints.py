@@ -327,9 +327,8 @@ def _coupling(
             x.append(link.q[index])
             v.append(link.v[index])
         else:
-            value = loop_coordinate(traversal, joint, index, around)
-            measures[k] = _measure(traversal, joint, around, value, index)
-            x.append(value)
+            x.append(loop_coordinate(traversal, joint, index, around))
+            measures[k] = _measure(traversal, joint, around, x[k], index)
             v.append(measures[k].rate[0])
     numbers = c.record[12 * c.form.sides :].tolist()
     turned = counted_by_relation(traversal.tree.description, relation, joints, numbers, loops, c.name)

@@ -117,18 +117,19 @@ class Loads(Links):
         return expression
 
     def read_coupling(self, s: Statement) -> None:
-        name, item = self.name(s), s.items[0]
+        name, equation = self.name(s), s.items[0]
         self.joints.claim(name)
-        assert item.label is not None
-        for side in (item.label, item.value):
+        assert equation.label is not None
+        sides = equation.label, equation.value
+        for side in sides:
             if isinstance(side, Word) and self.joints.find(side.text) is not None:
                 joint = self.joint_of(side)
                 words = [f"{joint.name}.{part}" for part in COORDINATES.get(joint.kind, ())]
                 raise Fault(side, f"{side.text!r} is a joint" + (f"; write {either(words)}" if words else ""))
-        left, right = (self.law(node, self._coordinate_of) for node in (item.label, item.value))
+        left, right = (self.law(node, self._coordinate_of) for node in sides)
         if self.unit != 1.0:
-            equation = Word(item.start, item.end, "sub")
-            self._check_units(Applied(item.start, item.end, equation, (item.label, item.value), 1, True))
+            sign = Word(equation.start, equation.end, "sub")
+            self._check_units(Applied(equation.start, equation.end, sign, sides, 1, True))
         self.joints.put(name, self.b.coupling(name.text, left if right == Number(0.0) else (left, right)))
 
     def _coordinate_of(self, node: Node) -> Quantity:
