@@ -205,7 +205,7 @@ class Loads(Links):
         place = self.place_of(a.need("triad").value, "frame", owner=a.owner, name=name.text)
         if a.get("force") is None and a.get("torque") is None:
             raise Fault(a.at, f"{a.owner} has no size; give force = (x, y, z) or torque = (x, y, z)")
-        vectors = [self._three(a.get(key)) for key in ("force", "torque")]
+        vectors = [self._laws(a.get(key)) for key in ("force", "torque")]
         axes, reaction = a.get("axes"), a.get("reaction")
         of: Any = "frame"
         if axes is not None:
@@ -231,13 +231,14 @@ class Loads(Links):
             if item is not None and item.label is not None:
                 raise Fault(item.label, f"{a.owner}, {what}, has no {key!r}; remove it")
 
-    def _three(self, item: Item | None) -> Any:
+    def _laws(self, item: Item | None) -> Any:
+        """Three numbers or laws; the third of a force in the plane is 0."""
         if item is None:
             return _ZERO
         node = item.value
-        if not isinstance(node, Vector) or len(node) != 3:
-            raise Fault(node, "expected 3 numbers or laws in parentheses")
-        return node.values or [self.law(entry) for entry in node.entries]
+        if not isinstance(node, Vector) or len(node) not in ((2, 3) if item.key == "force" else (3,)):
+            raise Fault(node, f"expected {'2 or ' * (item.key == 'force')}3 numbers or laws in parentheses")
+        return [*(node.values or [self.law(entry) for entry in node.entries]), 0.0][:3]
 
     def _coordinate(self, item: Item) -> tuple[Joint, int]:
         """The joint and the number of its coordinate that `joint = hinge` or `joint = hinge.angle` names."""

@@ -255,7 +255,7 @@ class Reader(Loads):
         if self._has_gravity:
             raise Fault(s.head, "there is a GRAVITY already; keep one")
         self._has_gravity = True
-        self.b.gravity(self.scope.vector(s.items[0].value, 3))
+        self.b.gravity(self.scope.point(s.items[0].value))
 
     # -- drawing ------------------------------------------------------------------------------------------
     def read_shape(self, s: Statement) -> None:
