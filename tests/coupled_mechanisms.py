@@ -16,6 +16,7 @@ from mechanism_parts import (
     GROUND,
     RATES,
     SINGLE,
+    Coupled,
     Drawn,
     Drive,
     Floats,
@@ -44,13 +45,14 @@ CHAINS = (
 )
 
 
-def draw(seed: int) -> Drawn:
-    """The mechanism of a seed."""
-    return _Drawer(seed).draw()
+def draw(seed: int, *, couplings: bool = False) -> Drawn:
+    """The mechanism of a seed; with `couplings`, relations take some of the freedom that gears and drivers leave."""
+    return _Drawer(seed, couplings).draw()
 
 
 class _Drawer:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, couplings: bool) -> None:
+        self.couplings = couplings
         self.rng = np.random.default_rng([seed, 16])
         self.drawn = Drawn(seed, self.rng.normal(size=3) * 5.0)
         self.poses: dict[str, Pose] = {GROUND: (np.eye(3), np.zeros(3))}
@@ -70,6 +72,8 @@ class _Drawer:
         if rng.uniform() < 0.4:
             self._train()
         self._build()
+        for k in range(int(rng.integers(1, 3)) if self.couplings else 0):
+            self._relate(f"c{k}")
         if rng.uniform() < 0.3:
             self._point_constraint()
         self._load()
@@ -224,6 +228,56 @@ class _Drawer:
             b.joint(x.kind, *frames, x.name, armature=x.armature, cut=x.cut, **pitch)
         for g in drawn.gears:
             b.mimic(g.follower, g.leader, g.ratio, g.offset, name=None if g.name == g.follower else g.name)
+
+    # -- couplings --------------------------------------------------------------------------------------------
+    def _relate(self, name: str) -> None:
+        """A relation between a joint that could be prescribed and others that could: it takes a degree of freedom."""
+        rng, joints = self.rng, self.drawn.joints
+        free = [n for n in dict.fromkeys(self.freedom) if n and joints[n].kind in (*SINGLE, "cylindrical")]
+        free = [n for n in free if self.freedom.count(n) == RATES[joints[n].kind]]
+        if not free:
+            return
+        chosen = [str(n) for n in rng.permutation(free)[: int(rng.integers(1, 4))]]
+        # Of several rates the follower is the last, so that drivers can prescribe those before it.
+        places = [
+            (n, int(rng.integers(RATES[joints[n].kind])) if k else RATES[joints[n].kind] - 1)
+            for k, n in enumerate(chosen)
+        ]
+        follower, others = places[0], places[1:]
+        self.freedom = [n for n in self.freedom if n != follower[0]] + [follower[0]] * (
+            self.freedom.count(follower[0]) - 1
+        )
+        a, b, c, w = rng.normal(size=len(others)), rng.normal(size=len(others)), *rng.uniform(0.3, 1.0, 2)
+        timed = float(rng.uniform() < 0.4)
+        start = [joints[n].q[k] for n, k in places]
+        # Angles of joints that close loops are told by the relation but for whole turns.
+        plain = [not (joints[n].cut and k == 0 and joints[n].kind != "prismatic") for n, k in places]
+
+        def change(x: Any, t: Any) -> Any:
+            """What the follower's coordinate is, but for a number."""
+            total = timed * 0.1 * np.sin(w * t) * (1.0 + (x[0] if plain[0] else np.cos(x[0])))
+            for y, p, r, square in zip(x[1:], a, b, plain[1:], strict=True):
+                total = total + p * np.sin(y + r)
+                if square and plain[1]:
+                    total = total + 0.2 * r * y * y * (1.0 + 0.3 * x[1])
+            return total
+
+        def slopes(x: Any, t: Any) -> Any:
+            rows = []
+            for k in range(len(x) + 1):  # by complex steps
+                *stepped, when = (y + (1e-30j if i == k else 0.0) for i, y in enumerate((*x, t)))
+                rows.append(c * ((k == 0) - np.imag(change(stepped, when)) / 1e-30))
+            return rows
+
+        coordinates = [self.b.coordinate(n, k) for n, k in places]
+        constant = float(start[0] - change(start, 0.0))
+        time = lw.TIME if timed else 0.0
+        if rng.uniform() < 0.5:
+            self.b.coupling(name, c * (coordinates[0] - constant - change(coordinates, time)))
+        else:
+            c = 1.0
+            self.b.coupling(name, (coordinates[0], constant + change(coordinates, time)))
+        self.drawn.couplings.append(Coupled(name, tuple(places), slopes))
 
     # -- ties -------------------------------------------------------------------------------------------------
     def _movable(self) -> list[str]:

@@ -54,6 +54,15 @@ class Gear:
 
 
 @dataclass(frozen=True)
+class Coupled:
+    """A relation Φ of coordinates (joint, index); `slopes(x, t)` are its derivatives by each, and last by t."""
+
+    name: str
+    coordinates: tuple[tuple[str, int], ...]
+    slopes: Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
 class JointLoad:
     """A force law on rate `index` of a joint; `value(q, v, t)`."""
 
@@ -112,6 +121,7 @@ class Drawn:
     solids: dict[str, Solid] = field(default_factory=dict)
     joints: dict[str, Joint] = field(default_factory=dict)
     gears: list[Gear] = field(default_factory=list)
+    couplings: list[Coupled] = field(default_factory=list)
     joint_loads: list[JointLoad] = field(default_factory=list)
     pair_loads: list[PairLoad] = field(default_factory=list)
     wrenches: list[Wrench] = field(default_factory=list)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import linkwright as lw
-from mechanism_parts import GROUND, RATES, Drawn, Joint, Push
+from mechanism_parts import GROUND, RATES, Coupled, Drawn, Joint, Push
 
 Floats = NDArray[np.float64]
 
@@ -122,6 +122,20 @@ class Balance:
             for name, share in ((gear.follower, 1.0), (gear.leader, -gear.ratio)):
                 joint = self.drawn.joints[name]
                 self.between((joint.child, joint.parent), *along(joint, self.motion, 0, share * forces[gear.name]))
+
+    def couplings(self, forces: Mapping[str, Floats]) -> None:
+        """A coupling's force times ∂Φ/∂x along each of its coordinates x."""
+        for coupling in self.drawn.couplings:
+            pairs = [(self.drawn.joints[name], index) for name, index in coupling.coordinates]
+            for (joint, index), slope in zip(pairs, self.slopes(coupling), strict=False):
+                force = slope * forces[coupling.name]
+                self.between((joint.child, joint.parent), *along(joint, self.motion, index, force))
+
+    def slopes(self, coupling: Coupled) -> list[Floats]:
+        """∂Φ/∂x of a coupling for each of its coordinates, and last ∂Φ/∂t."""
+        pairs = [(self.drawn.joints[name], index) for name, index in coupling.coordinates]
+        x = [coordinates(joint, self.motion, index)[0] for joint, index in pairs]
+        return list(coupling.slopes(x, self.motion.time))
 
     def _rate(self, body: str) -> Floats:
         """(T, 6): how the momentum of a body changes, about its centre of mass."""

@@ -186,6 +186,12 @@ def test_newton_and_euler_close_on_every_body(seed: int, monkeypatch: pytest.Mon
     check(draw(seed))
 
 
+@pytest.mark.parametrize("seed", rotation.some(SEEDS, 8))
+def test_newton_and_euler_close_on_every_body_with_couplings(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKWRIGHT_BACKEND", "numpy")
+    check(draw(seed, couplings=True))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", SEEDS[::PART])
 def test_newton_and_euler_close_on_every_body_of_every_seed(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +217,7 @@ def check(drawn: Drawn) -> list[bool]:
 
 
 def analyses(drawn: Drawn) -> list[str]:
-    prescribed = ["inverse dynamic"] if drawn.prescribed else []
+    prescribed = ["inverse dynamic"] if drawn.prescribed and drawn.drives else []
     return ["dynamic", *prescribed, *(["static"] if drawn.rests and drawn.seed % 2 else [])]
 
 
@@ -261,6 +267,7 @@ class Check:
         drawn, balance = self.drawn, Balance(self.drawn, self.m)
         balance.loads()
         balance.gears({g.name: self._scalar(g.name, g.follower) for g in drawn.gears})
+        balance.couplings({c.name: self._scalar(c.name, *c.coordinates[0]) for c in drawn.couplings})
         pushes = drawn.point_constraints | {x.name: x.push for x in drawn.drives if x.push is not None}
         balance.along_lines(pushes, {name: self.sol.series[f"{name}.force"].values for name in pushes})
         for name, wrench in self.wrenches.items():
@@ -322,6 +329,8 @@ class Check:
         for load in drawn.joint_loads:
             put_in -= self._value(load) * rate_along(drawn.joints[load.joint], m, load.index)
         put_in -= sol.v @ self.tau
+        for coupling in drawn.couplings:
+            put_in += self._scalar(coupling.name, *coupling.coordinates[0]) * balance.slopes(coupling)[-1]
         for joint in drawn.joints.values():
             if joint.armature:
                 _, rate, change = coordinates(joint, m, 0)

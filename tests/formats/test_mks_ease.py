@@ -159,7 +159,8 @@ def test_an_attribute_that_would_move_a_joint_is_answered_by_driver_and_actuator
 
 
 @pytest.mark.parametrize(
-    ("word", "kind"), [("PIN", "REVOLUTE"), ("ball", "SPHERICAL"), ("SLIDER", "TRANSLATIONAL"), ("CARDAN", "UNIVERSAL")]
+    ("word", "kind"),
+    [("PIVOT", "REVOLUTE"), ("socket", "SPHERICAL"), ("GUIDE", "TRANSLATIONAL"), ("CARDAN", "UNIVERSAL")],
 )
 def test_a_joint_by_the_workshops_name_is_answered_by_its_kind(word: str, kind: str) -> None:
     with pytest.raises(FormatError, match=f"'{word}' begins no statement; write {kind} JOINT"):
@@ -168,7 +169,7 @@ def test_a_joint_by_the_workshops_name_is_answered_by_its_kind(word: str, kind: 
 
 @pytest.mark.parametrize(
     ("word", "answer"),
-    [("WELD", "FIXED JOINT"), ("CONTACT", "STOP"), ("cable", "ROD"), ("MASS", "attributes of a BODY")],
+    [("GLUE", "FIXED JOINT"), ("CONTACT", "STOP"), ("cable", "ROD"), ("MASS", "attributes of a BODY")],
 )
 def test_a_word_that_is_no_statement_is_answered_by_what_the_language_has(word: str, answer: str) -> None:
     with pytest.raises(FormatError, match=f"'{word}' begins no statement; .*{answer}"):

@@ -22,6 +22,7 @@ from linkwright.dynamics.closed.initial_state import at_initial_state
 from linkwright.dynamics.equilibrium import NoEquilibrium
 from linkwright.errors import AssemblyError, LinkwrightError, ModelError
 from linkwright.mechanism import Mechanism, mechanism_of
+from linkwright.model.coupling_relation import timed_couplings
 from linkwright.model.description import Description
 from linkwright.model.elements import JointForce
 from linkwright.model.expression import Name
@@ -243,7 +244,7 @@ def _inverse_dynamic(
 def refuse_undriven(mech: Mechanism) -> None:
     """Inverse dynamics finds the forces of drivers: they must be there, and leave nothing free."""
     d = mech.description
-    if not d.drivers:
+    if not (d.drivers or timed_couplings(d)):
         text = f"{d.name!r} has no drivers, and inverse dynamic analysis finds the forces of drivers; add some, or "
         raise ModelError(text + "use DYNAMIC ANALYSIS", element=d.name)
     left = mech.dof().left

@@ -1,7 +1,9 @@
-"""The forces of a motion, as named series: those of drivers, force elements, rods, point constraints, gears, joints.
+"""The forces of a motion, as named series: those of drivers, force elements, rods, point constraints, gears,
+couplings, joints.
 
 A joint's force has its own drive in it: forces on its own coordinates, those given from outside, and drivers of them.
-Gears are not in it: each exerts its force on its follower's coordinate, and −ratio times that on its leader's.
+Gears are not in it: each exerts its force on its follower's coordinate, and −ratio times that on its leader's. Nor are
+couplings: each exerts its force times ∂Φ/∂x on every coordinate x.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from linkwright.dynamics.functions import Request
 from linkwright.dynamics.joint_reactions import exerted
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism import Mechanism
+from linkwright.model.coupling_relation import couplings, relation_of
 from linkwright.model.elements import JointForce
 from linkwright.model.quantities import drives_angle, turns
 from linkwright.model.topology import reacting_bodies
@@ -90,17 +93,20 @@ def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
 
 
 def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats]) -> list[tuple[str, Series]]:
-    """The forces of drivers, rods, point constraints and gears: along what each constrains, positive to make it larger.
+    """The forces of drivers, rods, point constraints, gears and couplings: along what each constrains, positive to make
+    it larger.
 
-    A gear constrains the coordinate of its follower.
+    A gear constrains the coordinate of its follower; a coupling its Φ, which for a follower is that coordinate.
     """
     d = mech.description
     angular = {("driver", x.name): drives_angle(mech.description, x) for x in d.drivers}
     for m in d.mimics:
         angular["gear", m.name or d.joint_names[m.follower]] = turns(d.kind_of(m.follower).name, 0)
+    for coupling in couplings(d):
+        angular["coupling", coupling.name] = not relation_of(d, coupling)[0].is_length
     forces: list[tuple[str, Series]] = []
     for (group, name), columns in multipliers.items():
-        if group not in ("driver", "rod", "point constraint", "gear"):
+        if group not in ("driver", "rod", "point constraint", "gear", "coupling"):
             continue
         size = columns[:, 0] if columns.shape[1] == 1 else np.linalg.norm(columns, axis=1)
         word, unit = ("torque", "N m") if angular.get((group, name)) else ("force", "N")

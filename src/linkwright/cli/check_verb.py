@@ -21,6 +21,7 @@ from linkwright.cli.screen import (
     assignments,
     console,
     file_options,
+    grid,
     load,
     model_table,
     print_warning,
@@ -29,7 +30,11 @@ from linkwright.errors import on_one_line
 from linkwright.model.requested_analysis import System, idle_settings
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from linkwright.mechanism import Mechanism
+    from linkwright.model.mechanism_views import DofReport
+    from linkwright.model.mobility_report import Mobility
 
 _SMALL = 1e-12  # of the largest eigenvalue of the mass matrix
 
@@ -60,8 +65,15 @@ def check(
     if constrained(mechanism):
         screen.print(table(mechanism.description))
         screen.print()
-    for line in summary(mechanism):
+    report = mechanism.dof()
+    for line in summary(mechanism, report):
         screen.print(line, soft_wrap=True)
+    if report.mobility is not None:
+        screen.print()
+        screen.print(mobility_table(report.mobility))
+        screen.print()
+        for line in report.mobility.conclusions():
+            screen.print(line, soft_wrap=True)
     warnings = loaded.warnings
     if constrained(mechanism):
         for line in _freedom(mechanism):
@@ -110,11 +122,16 @@ def _freedom(mechanism: Mechanism) -> list[str]:
     return lines + kinematics.freedom(state, system.start).sentences()
 
 
-def summary(mechanism: Mechanism) -> list[str]:
+def mobility_table(mobility: Mobility) -> Table:
+    """The counts of degrees of freedom, how each is counted, and what is driven, undriven and redundant."""
+    return grid(("mobility", "counted by", "number"), *mobility.rows(), right=(2,), fold=True)
+
+
+def summary(mechanism: Mechanism, report: DofReport) -> list[str]:
     """What is not in the table, a line each."""
     moving = sum(body.mass for body in mechanism.bodies)
     gravity = ", ".join(f"{g:g}" for g in mechanism.gravity)
-    lines = [f"{mechanism.dof()}", f"moving mass: {moving:.4g} kg, gravity: ({gravity}) m/s²"]
+    lines = [f"{report}", f"moving mass: {moving:.4g} kg, gravity: ({gravity}) m/s²"]
     bodies = {body.name for body in mechanism.bodies}
     frames = [name for name in mechanism.frames if name not in bodies]
     if frames:

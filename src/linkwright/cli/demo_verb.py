@@ -44,7 +44,7 @@ def show_robot() -> None:
     screen.print(loaded.mechanism.name, style="bold")
     screen.print(model_table(loaded.mechanism))
     screen.print()
-    for line in [*summary(loaded.mechanism), f"read in {read:.2f} s"]:
+    for line in [*summary(loaded.mechanism, loaded.mechanism.dof()), f"read in {read:.2f} s"]:
         screen.print(line, soft_wrap=True)
     loaded.print_warnings()
     arm = loaded.mechanism.lock(_FINGERS) if path else loaded.mechanism

@@ -115,6 +115,9 @@ def perform(
     screen = console()
     screen.print(on_one_line(mechanism.name), style="bold")
     screen.print(table(mechanism.description))
+    mobility = mechanism.dof().mobility
+    if mobility is not None:
+        screen.print(mobility.summary, soft_wrap=True)
     screen.print()
     started = perf_counter()
     arguments = {key: value for key, value in options.items() if key not in ("checkpoint", "resume")}

@@ -19,17 +19,19 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints import constraint_forms as forms
+from linkwright.constraints import coupling_forms
 from linkwright.constraints.constraint_forms import Form
 from linkwright.constraints.gear_rates import twist_units
 from linkwright.errors import ModelError
+from linkwright.model.coupling_relation import Relation, counted_by_relation, relation_of
 from linkwright.model.description import GROUND, Description
-from linkwright.model.elements import Driver, PointOnLine, Rod
-from linkwright.model.expression import Expression
+from linkwright.model.elements import Coupling, Driver, PointOnLine, Rod
+from linkwright.model.expression import Expression, Name
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.topology import Topology
 from linkwright.spatial.rotation import euler_parameters_matrix
 
-Group = Literal["joint", "rod", "point constraint", "gear", "driver", "rotor"]
+Group = Literal["joint", "rod", "point constraint", "gear", "coupling", "driver", "rotor"]
 #: Where numbers of a record come from: an array of the description and a row of it, an expression, or as they are.
 Numbers = tuple[str, int] | Expression | Floats
 #: Within this sine two joint axes count as parallel: bodies are drawn roughly.
@@ -38,19 +40,20 @@ PARALLEL = 0.02
 
 @dataclass(frozen=True)
 class Source:
-    """What a constraint is about: joints (of a gear the follower and the leader), or frames by their names."""
+    """What a constraint is about: joints (of a gear the follower and the leader; all of a coupling), or frames."""
 
     joints: tuple[int, ...] = ()
     places: tuple[str, ...] = ()
     length: Expression | None = None  # of a rod
     gear: tuple[float, float] = (1.0, 0.0)  # ratio, offset
     index: int = 0  # of the coordinate that a driver drives
+    relation: Relation | None = None  # of a coupling
 
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """One joint, rod, point constraint, gear or driver: a form, the bodies of its frames (−1 is ground), its record
-    and its law.
+    """One joint, rod, point constraint, gear, coupling or driver: a form, the bodies of its frames (−1 is ground), its
+    record and its law.
     """
 
     name: str
@@ -141,6 +144,11 @@ class Equations:
         return tuple(k for k, c in enumerate(self.constraints) if c.law is not None)
 
     @cached_property
+    def timed(self) -> tuple[int, ...]:
+        """The constraints with a Φ_t: drivers, and couplings with TIME in them."""
+        return tuple(k for k, c in enumerate(self.constraints) if c.form.has_law)
+
+    @cached_property
     def structure(self) -> str:
         """A digest of what the equations are but for the mechanism's numbers: what joins which bodies, and the laws."""
         rows = [(c.group, c.form.key, c.form.names, c.bodies, len(c.record), repr(c.law)) for c in self.constraints]
@@ -201,6 +209,8 @@ class Equations:
             if isinstance(constraint, Rod):
                 source = Source(places=(constraint.first, constraint.second), length=constraint.length)
                 yield self._constraint(constraint.name, "rod", forms.ROD, source, [constraint.length])
+            elif isinstance(constraint, Coupling):
+                yield self._coupling(constraint)
             elif isinstance(constraint, PointOnLine):
                 yield self._constraint(
                     constraint.name,
@@ -218,6 +228,11 @@ class Equations:
         for driver in d.drivers:
             form, source = self._driven(driver)
             yield self._constraint(driver.name, "driver", form, source, law=driver.law)
+
+    def _coupling(self, coupling: Coupling) -> Constraint:
+        relation, joints, parameters = relation_of(self.description, coupling)
+        source, numbers = Source(joints, relation=relation), [Name(name) for name in parameters]
+        return self._constraint(coupling.name, "coupling", coupling_forms.form(relation), source, numbers)
 
     def _driven(self, driver: Driver) -> tuple[Form, Source]:
         """The form of a driver, and what it drives."""
@@ -380,25 +395,30 @@ def _turned(r: Floats, p: Floats) -> Floats:
 
 
 def closing_constraints(equations: Equations, topology: Topology) -> list[Constraint]:
-    """The joints that close loops, rods and point constraints, couplings of joints that close loops, and drivers,
-    each in the file's order.
+    """The joints that close loops, rods and point constraints, gears of joints that close loops, couplings, and
+    drivers, each in the file's order.
 
-    The spanning tree's own joints, and couplings between them, are in its coordinates already.
+    The spanning tree's own joints, and gears between them, are in its coordinates already.
     """
     loops = set(topology.loops)
     loop_constraints = [
         c for c in equations.constraints if c.group not in ("joint", "gear") or not loops.isdisjoint(c.source.joints)
     ]
-    order = {"joint": 0, "rod": 1, "point constraint": 1, "gear": 2, "driver": 3}
+    order = {"joint": 0, "rod": 1, "point constraint": 1, "gear": 2, "coupling": 3, "driver": 4}
     return sorted(loop_constraints, key=lambda c: order[c.group])
 
 
 def loop_constraints(d: Description, topology: Topology) -> tuple[Constraint, ...]:
-    """All of a mechanism's, in the order of `closing_constraints`; a gear whose turns nothing counts is an error."""
+    """All of a mechanism's, in the order of `closing_constraints`; a gear or coupling whose turns nothing counts is an
+    error."""
     constraints = closing_constraints(Equations(d), topology)
     for c in constraints:
         if c.group == "gear":
             _check_gear(d, c, set(topology.loops))
+        elif c.source.relation is not None:
+            relation, joints = c.source.relation, c.source.joints
+            parameters = c.record[12 * c.form.sides :].tolist()
+            counted_by_relation(d, relation, joints, parameters, topology.loops, c.name)
     return tuple(constraints)
 
 

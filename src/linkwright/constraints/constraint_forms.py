@@ -2,6 +2,7 @@
 
 A form is shared by every joint, rod, point constraint or driver of its kind; what differs (frames, lengths, laws) is
 its record. Drivers subtract the value of their law, so that Φ_t = −ḟ and Φ_tt = −f̈ for every one of them, and Φ_qt = 0.
+A coupling with TIME in it (`coupling_forms`) has a `clock`: its Φ_t, Φ_tt and Φ_qt are derivatives of its equation.
 
 R and p are the axes and origin of the second frame in the first; w is the twist of the second relative to the first,
 at its own origin in its own axes, so that Ṙ = R ω̃ and ṗ = R v. No equation but that of an absolute driver knows where
@@ -41,6 +42,7 @@ class Form:
     sides: int = 2
     numbers: int = 0
     driven: bool = False
+    clock: bool = False  # TIME stands in its equations: then that is the law, Φ_t is theirs, and Φ_qt is not 0
     #: The angles that it counts through all their turns, as measures of its frames.
     angles: Callable[[Sequence[Frame]], tuple[Measure, ...]] | None = None
     turns: int = 0
@@ -52,6 +54,11 @@ class Form:
     @property
     def size(self) -> int:
         return len(self.names)
+
+    @property
+    def has_law(self) -> bool:
+        """Whether its equations have a number that depends on time alone."""
+        return self.driven or self.clock
 
 
 def between(first: Frame, second: Frame) -> Frame:
@@ -302,11 +309,11 @@ def drift(form: Form, r: Array, p: Array, numbers: Sequence[Any], turned: Sequen
 
 def _rest(form: Form, numbers: Sequence[Any], turned: Sequence[Any], law: Any) -> Array:
     """The form's numbers, counted angles and law in one array, which has something in it."""
-    return np.array([*numbers, *turned, *([law] if form.driven else ()), 0.0])
+    return np.array([*numbers, *turned, *([law] if form.has_law else ()), 0.0])
 
 
 def _size(form: Form) -> int:
-    return form.numbers + form.turns + form.driven + 1
+    return form.numbers + form.turns + form.has_law + 1
 
 
 def _run(block: Block, arrays: Sequence[Any]) -> list[Any]:
@@ -323,7 +330,7 @@ def _phi(form: Form) -> Function:
     def function(r: Array, p: Array, more: Array) -> Array:
         n = form.numbers
         numbers, turned = more[:n], more[n : n + form.turns]
-        law = more[n + form.turns] if form.driven else 0.0
+        law = more[n + form.turns] if form.has_law else 0.0
         frames = [(r, p)] if form.sides == 1 else [(np.eye(3), np.zeros(3)), (r, p)]
         return form.equations(frames, numbers, turned, law)
 

@@ -303,6 +303,10 @@ def _gaps_at(relaxation: Relaxation, q: Floats) -> dict[int, float]:
 def _gap_in_words(e: Equations, c: Constraint, state: Relaxed) -> str:
     """What is open at a constraint, and what to do about it."""
     d = e.description
+    if c.group == "coupling":
+        unit = "m" if c.form.lengths[0] else "rad"
+        size = state.gap if c.form.lengths[0] else state.gap / e.size
+        return f"its two sides differ by {size:.3g} {unit}; check its relation"
     if c.group != "joint":
         return f"its gap is {state.gap:.3g} m; check its length and its points"
     j = c.source.joints[0]

@@ -165,7 +165,7 @@ def shapes(form: Form, moving: Moving) -> list[Shape]:
     numbers: list[Shape] = [(12 * form.sides + form.numbers,)]
     if form.turns:
         numbers.append((form.turns,))
-    if form.driven:
+    if form.has_law:
         numbers.append((1,))
     return bodies + numbers
 
@@ -190,7 +190,7 @@ def _phi(form: Form, moving: Moving) -> Callable[..., Array]:
         frames, inputs = _frames(moving, arrays)
         numbers = inputs.pop(0)[12 * form.sides :]
         turned = inputs.pop(0) if form.turns else np.zeros(0)
-        law = inputs.pop(0)[0] if form.driven else 0.0
+        law = inputs.pop(0)[0] if form.has_law else 0.0
         return form.equations(frames, numbers, turned, law)
 
     return equations
@@ -217,18 +217,27 @@ def _pull_program(form: Form, moving: Moving) -> Program:
 
 
 def _motion(
-    form: Form, moving: Moving, states: Sequence[Array], twists: Sequence[Array], in_body: bool = False
+    form: Form,
+    moving: Moving,
+    states: Sequence[Array],
+    twists: Sequence[Array],
+    in_body: bool = False,
+    *,
+    timed: bool = True,
 ) -> list[Array]:
-    """The rates of a block's inputs when the bodies have these twists."""
+    """The rates of a block's inputs when the bodies have these twists; with `timed`, while a clock goes on."""
     rates: list[Array] = []
     for k, w in enumerate(twists):
         r = states[2 * k + 1]
         rates += [w[:3], (skew(-w[3:]) @ r.T).T if in_body else skew(w[3:]) @ r]
-    return rates + [np.zeros(shape) for shape in shapes(form, moving)[2 * sum(moving) :]]
+    rates += [np.zeros(shape) for shape in shapes(form, moving)[2 * sum(moving) :]]
+    if form.clock and timed:
+        rates[-1] = np.ones(1)
+    return rates
 
 
 def product(form: Form, moving: Moving, *arrays: Array, in_body: bool = False) -> Array:
-    """J w: the rate of Φ for the twists w, which come last."""
+    """J w, and Φ_t of a form with a clock: the rate of Φ for the twists w, which come last."""
     n = sum(moving)
     inputs, twists = list(arrays[:-n]), arrays[-n:]
     return _rate_program(form, moving)(*inputs, *_motion(form, moving, inputs, twists, in_body))[1]
@@ -247,7 +256,8 @@ def _jacobian(
         for axis in range(6) if space is None else space.components:
             twists = [np.zeros(6) for _ in range(n)]
             twists[body][axis] = 1.0
-            value, column = program(*arrays, *_motion(form, moving, arrays, twists, space is not None))
+            rates = _motion(form, moving, arrays, twists, space is not None, timed=False)
+            value, column = program(*arrays, *rates)
             columns.append(column)
         parts.append(np.stack(columns, axis=1))
     return value, parts
@@ -310,7 +320,7 @@ def effective_rows(form: Form, moving: Moving, space: Space, records: Floats) ->
     block = equations_block(form, moving, space, (None,) * records.shape[1])
     for angles in rng.uniform(-1.0, 1.0, (3, n)):
         states = [x for a in angles for x in (*rng.uniform(-1.0, 1.0, 2), 0.0, np.cos(a), np.sin(a))]
-        inputs = [*states, *records.T, *[0.1] * (form.turns + form.driven)]
+        inputs = [*states, *records.T, *[0.1] * (form.turns + form.has_law)]
         parts = [np.broadcast_to(x, count) for x in block.evaluate(inputs)[size:]]
         rates = np.abs(np.array(parts).reshape(n, size, space.motion, count)).max(axis=(0, 2))
         largest = np.maximum(largest, rates.T)
@@ -320,7 +330,7 @@ def effective_rows(form: Form, moving: Moving, space: Space, records: Floats) ->
 
 @cache
 def bias_block(form: Form, moving: Moving, space: Space | None = None, pattern: Pattern | None = None) -> Block:
-    """J̇ w: the inputs are followed by the twists."""
+    """J̇ w, and 2 Φ_qt w + Φ_tt of a form with a clock: the inputs are followed by the twists."""
     n = sum(moving)
     in_body, width = space is not None, 6 if space is None else space.motion
 
@@ -331,6 +341,17 @@ def bias_block(form: Form, moving: Moving, space: Space | None = None, pattern: 
         return _product_program(form, moving, in_body)(*inputs, *twists, *rates)[1]
 
     return trace(outputs, [*_given(form, moving, pattern, space), *[(width,)] * n])[0]
+
+
+@cache
+def clock_block(form: Form, moving: Moving, space: Space | None = None, pattern: Pattern | None = None) -> Block:
+    """−Φ_t of a form with a clock."""
+
+    def outputs(*arrays: Array) -> Array:
+        inputs = _whole(moving, pattern, space, arrays)
+        return -product(form, moving, *inputs, *[np.zeros(6)] * sum(moving), in_body=space is not None)
+
+    return trace(outputs, _given(form, moving, pattern, space))[0]
 
 
 @cache

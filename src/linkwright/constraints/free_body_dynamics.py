@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from linkwright.base.locks import cached_property
-from linkwright.constraints.constraint_equations import by_form
+from linkwright.constraints.constraint_equations import Constraint, by_form
 from linkwright.constraints.constraint_forms import Form
 from linkwright.constraints.elimination import Solver
 from linkwright.constraints.form_programs import Pattern, Space, each, entry, row, value_block
@@ -152,6 +152,11 @@ class Inertial(Recording):
         places: list[int] = []
         factors: list[tuple[float, float]] = []
         for c in e.constraints:
+            if c.source.relation is not None:
+                for i, index in self._turning(c):
+                    places.append(int(x.q_at[i]) + index)
+                    factors.append((float(x.ratio[i]), float(x.offset[i])))
+                continue
             if not c.form.turns:
                 continue
             (follower, leader), (ratio, offset) = c.source.joints, c.source.gear
@@ -168,6 +173,15 @@ class Inertial(Recording):
                 factors.append(factor if known else (ratio * factor[0], ratio * factor[1] + offset))
         inputs = [entry(self.coordinates, self.b.column(places)), row(self.b.data("turns", np.array(factors)))]
         each(self.b, len(places), lambda q, number: q * number[0] + number[1], inputs, [entry(self.angles)])
+
+    def _turning(self, c: Constraint) -> list[tuple[int, int]]:
+        """The angles of a coupling that its tree accumulates, by their joints' positions there and their numbers."""
+        relation, position = c.source.relation, self.e.tree.joint_positions
+        assert relation is not None
+        names = self.e.description.joint_names
+        named = [(names[c.source.joints[at]], index) for at, index in relation.coordinates]
+        turning = [x for x, turns in zip(named, relation.turning, strict=True) if turns]
+        return [(position[name], index) for name, index in turning if name in position]
 
     # -- constraints ------------------------------------------------------------------------------------------
     def _record(self, form: Form, pattern: Pattern | None, members: list[int]) -> Ref:
@@ -322,7 +336,7 @@ def velocity_projection(layout: CentralLayout, inputs: Inputs) -> Program:
     w.place(moving=True)
     w.constrain()
     w.b.add(Zero(w.phi.operand))
-    w.law_rates(1, w.phi)
+    w.time_rates(w.q, w.phi)
     w.each_equation(lambda x: -x, [w.phi], w.phi)
     w.solver.push(w.twists, w.phi, 1.0)
     w.select(w.phi, rate)

@@ -50,7 +50,7 @@ class Step(NamedTuple):
 class Evaluation(NamedTuple):
     """The constraint equations at a state, or at many, with the cases first."""
 
-    laws: Floats  # (..., constraints, 3): each driver's law, its rate and second rate
+    laws: Floats  # (..., constraints, 3): each driver's law, its rate and second rate; of clocks −Φ_t in the middle
     jacobian: Floats  # the parts of J, as the layout has them
     phi: Floats  # Φ (..., m)
     bias: Floats  # J̇ v (..., m)
@@ -63,14 +63,15 @@ def evaluation(layout: Layout) -> Program:
     v = w.b.input("v", (w.nb, 6))
     phi, bias = w.b.output("phi", (w.m,)), w.b.output("bias", (w.m,))
     angles = w.b.output("angles_there", w.angles.shape)
+    if w.e.timed != w.e.drivers or not w.e.drivers:
+        w.b.add(Zero(w.laws.operand))
     w.evaluate_laws()
     w.axes(w.q)
     w.equations(w.q, phi)
+    w.note_time_rates(w.q)
     w.bias(w.q, v, bias)
     w.count_turns(w.q, angles)
     w.b.make_output(w.jacobian, "jacobian")
-    if not w.e.drivers:
-        w.b.add(Zero(w.laws.operand))
     w.b.make_output(w.laws, "laws")
     return w.b.build()
 
@@ -232,7 +233,7 @@ class _Step:
         w, b, x = self.w, self.w.b, self.algebra
         x.factor(self.q, self.phi)
         b.add(Zero(x.rhs.operand))
-        w.law_rates(1, x.rhs)
+        w.time_rates(self.q, x.rhs)
         x.least(self.lambda_v, self.v)
         w.largest(x.residual, self._figure("rate_residual"))
         w.bias(self.q, self.v, self.bias)

@@ -20,6 +20,7 @@ from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.kinematic_motion import Acceptance, Follower, State, Stepper
 from linkwright.constraints.kinematic_programs import Programs, Step
+from linkwright.constraints.mobility import explained
 from linkwright.constraints.newton import Assembled, Batch, start_state
 from linkwright.constraints.pivoting import PivotingStepper
 from linkwright.constraints.program_layout import Layout, newton
@@ -28,6 +29,7 @@ from linkwright.constraints.rank import freedom as find_freedom
 from linkwright.constraints.termination_reasons import Stop, contradiction, explain, singular_start, tilted_axes
 from linkwright.errors import ModelError
 from linkwright.model.description import Description
+from linkwright.model.mobility_report import Mobility
 from linkwright.model.requested_analysis import LEAST_TOLERANCE, Freedom, System
 
 #: The most steps of one call, and the most equations times steps: what a call takes must not be felt by a person
@@ -326,12 +328,15 @@ class Kinematics:
         return k, Stop("no value", f"stopped at t = {t:.6g}: {text}", t, name, 0.0, "change the law or the times")
 
 
-def freedom_of(description: Description) -> FreedomReport:
-    """The freedom of a mechanism at its start; an AssemblyError if it cannot be assembled as drawn."""
+def freedom_of(description: Description) -> tuple[FreedomReport, Mobility | None]:
+    """The freedom of a mechanism at its start, and its mobility explained, where it is not too large; an AssemblyError
+    if it cannot be assembled as drawn.
+    """
     system = description.system or System()
     kinematics = Kinematics(description)
     state = kinematics.assemble(system.start, system.assembly_tolerance)
-    return kinematics.freedom(state, system.start)
+    report = kinematics.freedom(state, system.start)
+    return report, explained(kinematics.programs, state, system.start, report.left, report.driven)
 
 
 def _shortened(motion: Motion, points: int, stop: Stop) -> Motion:

@@ -21,8 +21,10 @@ from linkwright.constraints.constraint_equations import (
     closing_constraints,
 )
 from linkwright.constraints.constraint_forms import Form
+from linkwright.constraints.coupling_forms import form as coupling_form
 from linkwright.constraints.form_programs import PLANAR, SPATIAL, effective_rows, facing, plane
 from linkwright.errors import ModelError
+from linkwright.model.coupling_relation import Relation, counted_by_relation
 from linkwright.model.description import GROUND, Description
 from linkwright.model.placements import full_inertia, snapped
 from linkwright.model.tree import Tree
@@ -127,7 +129,7 @@ class CentralEquations(Equations):
             records = np.array([constraints[k].record for k in members])
             for k, flags in zip(members, effective_rows(form, moving, self.space, records), strict=True):
                 rows[k] = tuple(np.flatnonzero(flags).tolist())
-        needed = ("driver", "rotor")
+        needed = ("driver", "coupling", "rotor")
         return None if any(c.group in needed and not some for c, some in zip(constraints, rows, strict=True)) else rows
 
     def _central(self, c: Constraint) -> Constraint:
@@ -142,12 +144,24 @@ class CentralEquations(Equations):
         """The form, or one that counts no turns where the tree's coordinates do not tell them."""
         if c.form.key == "screw joint":
             return forms.SCREW_BY_SHIFT
+        if c.source.relation is not None:
+            return self._coupling_form(c, c.source.relation)
         if c.group != "gear" or not set(self.tree.topology.loops).issuperset(c.source.joints):
             return c.form
         follower, leader = c.source.joints
         first = by_follower(self.description, (follower, leader), c.source.gear[0])
         kinds = (self.description.kind_of(j).name for j in (follower, leader))
         return forms.gear_near(*kinds, first)
+
+    def _coupling_form(self, c: Constraint, relation: Relation) -> Form:
+        """That of a coupling, whose relation tells the turns of angles that the tree's coordinates do not."""
+        loops, joints = self.tree.topology.loops, c.source.joints
+        loose = tuple(
+            k for k, (at, _) in enumerate(relation.coordinates) if relation.turning[k] and joints[at] in loops
+        )
+        parameters = c.record[12 * c.form.sides :].tolist()
+        by_relation = counted_by_relation(self.description, relation, joints, parameters, loops, c.name)
+        return coupling_form(relation, loose, by_relation) if loose else c.form
 
     def _rotors(self) -> Iterator[tuple[Constraint, float]]:
         d = self.description

@@ -121,7 +121,7 @@ class PivotingStepper(Stepper):
             whole[e.count + k, 7 * k + 3 : 7 * k + 7] = 2.0 * q[k, 3:]
             rate = 0.5 * _g(q[k, 3:]).T @ v[k, 3:]
             rates[1, e.count + k] = -2.0 * rate @ rate
-        for k in e.drivers:
+        for k in e.timed:
             rates[:, e.first[k]] = laws[k, 1:]
         rates[1, : e.count] -= bias
         norms = np.sum(q[:, 3:] ** 2, axis=1) - 1.0

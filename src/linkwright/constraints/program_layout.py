@@ -22,6 +22,7 @@ from linkwright.constraints.form_programs import (
     Space,
     angles_block,
     bias_block,
+    clock_block,
     each,
     entry,
     equations_block,
@@ -205,8 +206,8 @@ class Recording:
         inputs.append(self._record(form, pattern, members))
         if form.turns:
             inputs.append(self._angles(form, members, self.angles))
-        if form.driven:
-            inputs.append(self._law(self.b.column(members), 0))
+        if form.has_law:
+            inputs.append(self.t if form.clock else self._law(self.b.column(members), 0))
         return inputs
 
     def _angles(self, form: Form, members: list[int], angles: Ref) -> Ref:
@@ -237,7 +238,7 @@ class Recording:
             each(self.b, len(members), block, self._inputs((form, moving, pattern), members, q), outputs)
 
     def bias(self, q: Ref, v: Ref, bias: Ref) -> None:
-        """J̇ v, with the axes at q."""
+        """J̇ v, and what forms with a clock add to it, with the axes at q."""
         for (form, moving, pattern), members in self.layout.alike.items():
             outputs = [entry(bias, self._first(members), (form.size,))]
             inputs = self._inputs((form, moving, pattern), members, q)
@@ -271,6 +272,21 @@ class Recording:
         if drivers:
             first, at = self._first(drivers), self.b.column(drivers)
             each(self.b, len(drivers), lambda x: x, [self._law(at, order)], [entry(rhs, first, add=True)])
+
+    def time_rates(self, q: Ref, rhs: Ref) -> None:
+        """rhs += −Φ_t of every equation, with the axes at q."""
+        self.law_rates(1, rhs)
+        self._clock_rates(q, lambda members: entry(rhs, self._first(members), add=True))
+
+    def note_time_rates(self, q: Ref) -> None:
+        """Put TIME's rates beside those of the laws: −Φ_t, with the axes at q."""
+        self._clock_rates(q, lambda members: self._law(self.b.column(members), 1))
+
+    def _clock_rates(self, q: Ref, into: Callable[[list[int]], Ref]) -> None:
+        for (form, moving, pattern), members in self.layout.alike.items():
+            if form.clock:
+                inputs = self._inputs((form, moving, pattern), members, q)
+                each(self.b, len(members), clock_block(form, moving, self.space, pattern), inputs, [into(members)])
 
     def largest(self, values: Ref, into: Ref) -> None:
         """into = the largest size of the equations' values or rates, as lengths: angles by the arcs they make."""

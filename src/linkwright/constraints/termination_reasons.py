@@ -250,7 +250,7 @@ def _weighed(programs: Programs, q: Floats, angles: Floats, t: float) -> tuple[F
     norms = Batch.of_one(programs).row_norms(jacobian[None])[0]
     j = programs.layout.by_sizes(jacobian) / norms[:, None]
     rates = np.zeros(e.count)
-    for k in e.drivers:
+    for k in e.timed:
         rates[e.first[k]] = laws[k, 1] / norms[e.first[k]]
     return j, rates
 

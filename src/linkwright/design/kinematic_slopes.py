@@ -14,7 +14,7 @@ import numpy as np
 from linkwright.analysis.analyse import kinematic
 from linkwright.base.arrays import Floats
 from linkwright.design.recorded_functions import Evaluator, Recorded, Undefined, differentiated
-from linkwright.dynamics.equilibrium import NoEquilibrium, frozen
+from linkwright.dynamics.equilibrium import NoEquilibrium, at_rest, frozen
 from linkwright.errors import AssemblyError, ModelError
 from linkwright.kernels.kernel import Kernel
 from linkwright.mechanism import Mechanism
@@ -32,7 +32,7 @@ class Static(Evaluator):
     """The rows of states of rest."""
 
     def __init__(self, mech: Mechanism, names: Sequence[str], series: Series, times: Floats) -> None:
-        still = type(mech)(frozen(mech.description)) if mech.description.drivers else mech
+        still = mech if at_rest(mech.description) else type(mech)(frozen(mech.description))
         super().__init__(mech, names, series, times if mech.programs.needs_time else times[:1], still)
 
     def __call__(self, values: Floats, order: int) -> Rows:

@@ -25,8 +25,10 @@ from linkwright.dynamics.closed.redundancy import allowed, constraint_jacobian, 
 from linkwright.dynamics.directional_derivatives import derivative_along
 from linkwright.dynamics.functions import Request
 from linkwright.errors import LinkwrightError, ModelError
+from linkwright.model.coupling_relation import timed_couplings
 from linkwright.model.description import Description
-from linkwright.model.expression import Call, Name, replaced
+from linkwright.model.elements import Coupling
+from linkwright.model.expression import Call, Expression, Name, replaced
 from linkwright.model.joint_kinds import KINDS
 
 if TYPE_CHECKING:
@@ -311,15 +313,26 @@ def _delta(stiffness: Floats, wanted: float, fall: float) -> float:
 
 
 def frozen(d: Description) -> Description:
-    """The mechanism with drivers that are at every time where they are, at rest.
+    """The mechanism with drivers and couplings that are at every time where they are, at rest.
 
     Their laws are of ⌊TIME·2²⁰⁰⌋/2²⁰⁰: no other number than TIME, but one whose rate is zero.
     """
     stepped = Call("floor", (Name("TIME") * 2.0**200,)) / 2.0**200
-    return replace(d, drivers=tuple(replace(x, law=replaced(x.law, {Name("TIME"): stepped})) for x in d.drivers))
+    by: dict[Expression, Expression] = {Name("TIME"): stepped}
+    still = tuple(
+        replace(x, left=replaced(x.left, by), right=replaced(x.right, by)) if isinstance(x, Coupling) else x
+        for x in d.point_constraints
+    )
+    drivers = tuple(replace(x, law=replaced(x.law, by)) for x in d.drivers)
+    return replace(d, drivers=drivers, point_constraints=still)
+
+
+def at_rest(d: Description) -> bool:
+    """Whether no driver or coupling moves the mechanism by itself."""
+    return not (d.drivers or timed_couplings(d))
 
 
 def _still(mech: Mechanism) -> Mechanism:
-    if not mech.description.drivers:
+    if at_rest(mech.description):
         return mech
     return mech.auxiliary.frozen

@@ -169,7 +169,8 @@ class MechanismBase:
         """Coordinates and degrees of freedom, as a `DofReport`.
 
         With loops, rods, point constraints or drivers they are by the rank of the constraint equations, for which the
-        mechanism is assembled, and else by count. Of a mechanism that cannot be assembled, `problem` says why.
+        mechanism is assembled, and else by count. Of a mechanism that cannot be assembled, `problem` says why. The
+        report's `mobility` explains them: the Grübler–Kutzbach count, what is driven, what is free, what is redundant.
 
         >>> print(lw.chain(2).dof())
         2 bodies, 2 coordinates, 2 rates: 2 degrees of freedom
@@ -186,10 +187,11 @@ class MechanismBase:
         from linkwright.constraints.kinematics import freedom_of  # weight: constraints
 
         try:
-            report = freedom_of(placed)
+            report, mobility = freedom_of(placed)
         except AssemblyError as error:
             return replace(counted, problem=str(error))
-        return replace(counted, rank=report.rank, drivers=report.driven, left=report.left, redundant=report.redundant)
+        counted = replace(counted, rank=report.rank, drivers=report.driven, left=report.left)
+        return replace(counted, redundant=report.redundant, mobility=mobility)
 
     def _placed(self, t: float) -> Description:
         """The description with its bodies where the initial conditions have them."""

@@ -32,6 +32,7 @@ from linkwright.dynamics.functions import (
 )
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.kernels.llvm.compiler import stored_arrays
+from linkwright.model.coupling_relation import couplings
 from linkwright.model.description import Description
 from linkwright.model.elements import laws_of
 from linkwright.model.joint_kinds import KIND_LIST
@@ -122,8 +123,10 @@ class Structure:
     @cached_property
     def needs_time(self) -> bool:
         """Whether a force depends on TIME, or a driver does."""
-        laws = (law for e in self.description.elements for law in laws_of(e))
-        return bool(self.description.drivers) or any("TIME" in law.names() for law in laws)
+        d = self.description
+        laws = [law for e in d.elements for law in laws_of(e)]
+        laws += [x.relation for x in couplings(d)]
+        return bool(d.drivers) or any("TIME" in law.names() for law in laws)
 
     @property
     def has_pair_derivatives(self) -> bool:

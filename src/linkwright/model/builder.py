@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwright.base.arguments import numbered_name
 from linkwright.errors import ModelError
-from linkwright.model.builder_forces import Forces
+from linkwright.model.builder_couplings import Couplings
 from linkwright.model.builder_parts import LAW_VARIABLES, Body, Frame, Joint, name_of, packed_inertia, put
 from linkwright.model.description import (
     FREE_FALL,
@@ -25,11 +25,11 @@ from linkwright.model.elements import Array, Mimic, as_numbers, is_bound, joint_
 from linkwright.model.expression import Expression, Name
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
 from linkwright.model.model_checks import check_numbers
-from linkwright.model.placements import axis_frame, snapped
+from linkwright.model.placements import axes_of, axis_frame, difference, product, snapped
 from linkwright.model.quantities import Numeric
 
 
-class Builder(Forces):
+class Builder(Couplings):
     """Collects bodies, frames, joints, drivers and forces; `description()` checks them and gives the description.
 
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):
@@ -216,20 +216,25 @@ class Builder(Forces):
         lossless: bool = False,
         cut: bool = False,
         actuated: bool | None = None,
+        drawn: bool = False,
     ) -> Joint:
         """A joint from frame `i` (parent's side) to frame `j` (child's side); a body stands for its own frame.
 
         With `axis` or `at`, i and j are bodies whose axes are parallel when the coordinates are neutral: the joint
-        is about `axis` (z unless given), its point is `at` in i and the origin of j. `cut` makes it a loop
-        constraint; a joint has an actuator unless it is free or `actuated` says otherwise. `damping` and `friction`
-        act on each of its rates: forces −damping · v − friction · tanh(v / 0.01), named "NAME damping" (with the
-        number of the rate after it if there are several).
+        is about `axis` (z unless given), its point is `at` in i and the origin of j. With `drawn`, `axis` and `at` are
+        in ground's axes, between the bodies as they are placed, as in `.mks`. `cut` makes it a loop constraint; a
+        joint has an actuator unless it is free or `actuated` says otherwise. `damping` and `friction` act on each of
+        its rates: forces −damping · v − friction · tanh(v / 0.01), named "NAME damping" (with the number of the rate
+        after it if there are several).
 
         - `kind`: fixed, revolute, prismatic (or translational), cylindrical, universal, spherical, planar, screw, free.
         - `name`: unlike those of all joints, rods and point constraints; joint1, joint2, … without one.
         - `pitch` (m/rad) of a screw joint, not zero; `armature` (kg m² or kg) at each rate, 0.
         - `lower`, `upper` (rad or m), `velocity` (rad/s or m/s), `effort` (N m or N): limits, none by default. They are
           data: a `stop` makes limits act.
+        - `drawn`: the coordinates are neutral as the bodies are drawn, by `place` before; a body that was not is drawn
+          with its frame on ground's. `at` (m) may be an expression then, and is the origin of j as drawn if it is not
+          given. False.
         - `damping` (N m s/rad or N s/m), `friction` (N m or N): 0; `lossless`: they are data, and do not act; False.
 
         Returns the `Joint`. Raises `NameNotFound` for an unknown kind, body or frame, and `ModelError` for a name that
@@ -249,8 +254,8 @@ class Builder(Forces):
             raise ModelError(f"screw joint {name!r} has no pitch; give pitch= in m/rad", element=name)
         sides = (
             (self._frame_at(i), self._frame_at(j))
-            if axis is None and at is None
-            else self._at(name, kind, i, j, axis, at)
+            if axis is None and at is None and not drawn
+            else self._at(name, kind, i, j, axis, at, drawn)
         )
         if sides[0].body == sides[1].body:
             text = f"joint {name!r} joins {sides[0].body.name!r} to itself; name two different bodies"
@@ -284,18 +289,34 @@ class Builder(Forces):
             self._losses.add(force.name)
         return self._joints[name]
 
-    def _at(self, name: str, kind: str, i: Any, j: Any, axis: Any, at: Any) -> tuple[Frame, Frame]:
+    def _at(self, name: str, kind: str, i: Any, j: Any, axis: Any, at: Any, drawn: bool) -> tuple[Frame, Frame]:
         """The frames of a joint between two bodies at a point."""
         if isinstance(i, Frame) or isinstance(j, Frame):
             text = f"joint {name!r} has frames, which hold its place; leave out axis= and at=, or give bodies"
             raise ModelError(text, element=name)
         what = f"the axis of joint {name!r}"
-        u = plain_numbers((0.0, 0.0, 1.0) if axis is None else axis, (3,), what)
+        direction = as_numbers((0.0, 0.0, 1.0) if axis is None else axis, (3,), what)
+        u = split_bindings("", direction, self._parameters)[0]
         if not np.isfinite(u).all() or not u.any():
             raise ModelError(f"{what} is {u.tolist()}; give it a direction", element=name)
-        turn = axis_frame(u)
-        near = self.frame(i, turn, (0.0, 0.0, 0.0) if at is None else at)
-        return near, self.frame(j, turn @ KINDS[kind].neutral_rotation())
+        turn = axes_of(direction, axis_frame(u)[:, 0].tolist()) if is_bound(direction) else axis_frame(u)
+        turns = turn, product(turn, KINDS[kind].neutral_rotation())
+        if not drawn:
+            return self.frame(i, turns[0], (0.0, 0.0, 0.0) if at is None else at), self.frame(j, turns[1])
+        poses = self._drawn(i), self._drawn(j)
+        point = poses[1][1] if at is None else as_numbers(at, (3,), f"the place of joint {name!r}")
+        near, far = (
+            self.frame(body, product(r.T, turn), product(r.T, difference(point, p)))
+            for body, (r, p), turn in zip((i, j), poses, turns, strict=True)
+        )
+        return near, far
+
+    def _drawn(self, body: Any) -> tuple[Array, Array]:
+        """The axes and the origin of a body as it is placed; one that is not is placed on ground's frame."""
+        name = self._body(body).name
+        if name == self.ground.name:
+            return np.eye(3), np.zeros(3)
+        return self._starts.setdefault(name, (np.eye(3), np.zeros(3)))
 
     def mimic(
         self,

@@ -13,7 +13,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
 from linkwright.model.expression import Expression, simplified
-from linkwright.model.quantities import Quantity, V, damper
+from linkwright.model.quantities import Quantity, V, damper, quantities
 from linkwright.model.quantities import friction as friction_law
 
 Array = Any  # of floats, or of floats and expressions
@@ -157,8 +157,36 @@ class PointOnPlane:
         return self.plane, self.point
 
 
+@dataclass(frozen=True)
+class Coupling:
+    """left = right, of joint coordinates, parameters and TIME; Φ is left − right.
+
+    The multiplier λ of Φ is the force that it exerts on each of its coordinates per ∂Φ/∂coordinate: on a follower,
+    which stands alone on the left, the force λ itself.
+    """
+
+    name: str
+    left: Expression
+    right: Expression
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The frames that it names: none."""
+        return ()
+
+    @property
+    def relation(self) -> Expression:
+        """Φ."""
+        return simplified(self.left - self.right)
+
+    @property
+    def coordinates(self) -> tuple[Quantity, ...]:
+        """The coordinates that it names, each once."""
+        return tuple(quantities(self.left, self.right))
+
+
 #: What holds bodies together besides joints: it has equations, and no coordinates of its own.
-PointConstraint = Rod | PointOnLine | PointOnPlane
+PointConstraint = Rod | PointOnLine | PointOnPlane | Coupling
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.model.body_motion import QUANTITIES, spread, steady_signs, turned, turned_back
+from linkwright.model.coupling_relation import TURN, constant_changes, couplings, relation_of, whole_turns
 from linkwright.model.description import Description
+from linkwright.model.elements import Coupling
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.topology import driven_coordinates, gear_order, initial_coordinates
 from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
 from linkwright.spatial.rotation import euler_parameters, euler_parameters_matrix, quaternion_product
 
-TURN = 2.0 * np.pi
 #: Values (T, n) near which an angle is, by joint and index; NaN where nothing says it.
 References = dict[tuple[int, int], Floats]
 
@@ -55,7 +56,34 @@ def angle_references(
             elif follower not in known:
                 references[follower, 0] = ratio * measured(leader, references.get((leader, 0))) + offset
             known |= {follower, leader}
+        for coupling in couplings(d):
+            _refer_by_relation(d, coupling, parameters, references, time, measured)
     return references
+
+
+def _refer_by_relation(
+    d: Description,
+    coupling: Coupling,
+    parameters: Mapping[str, Any],
+    references: References,
+    time: Floats,
+    measured: Callable[[int, Floats | None], Floats],
+) -> None:
+    """Add, at the first time, the angle whose whole turns a coupling of joints' first coordinates tells."""
+    relation, joints, names = relation_of(d, coupling)
+    keys = [(joints[at], index) for at, index in relation.coordinates]
+    loose = [k for k, turns in enumerate(relation.turning) if turns and keys[k] not in references]
+    if not loose or any(index for _, index in keys):
+        return
+    p = [np.asarray(parameters[name], dtype=np.float64) for name in names]
+    changes = constant_changes(relation, [float(x.reshape(-1)[0]) for x in p])
+    k = next((k for k in loose if changes[k]), None)
+    if k is None:
+        return
+    coordinates = [measured(j, references.get((j, 0))) for j, _ in keys]
+    references[keys[k]] = np.full_like(coordinates[k], np.nan)
+    first = [x[0] for x in coordinates]
+    references[keys[k]][0] = first[k] + TURN * whole_turns(relation, k, first, p, float(time[0]))
 
 
 def near(angle: Floats, reference: Floats) -> Floats:

@@ -12,6 +12,7 @@ from linkwright.base.arguments import counted
 from linkwright.base.arrays import Floats
 from linkwright.base.html import ROWS, folded, line, shown, table, vector
 from linkwright.errors import visible
+from linkwright.model.mobility_report import Mobility
 
 T = TypeVar("T")
 
@@ -89,8 +90,8 @@ class DofReport:
     Of a mechanism with loops, rods, point constraints or drivers that can be assembled as drawn: `rank` is that of all
     constraint equations of its bodies, drivers included; `drivers` is how many of the drivers' equations are
     independent; `left` are the undriven degrees of freedom; `redundant` names equations that follow from the others
-    (the choice is not unique). If it cannot be assembled, `problem` says which gap is left, and the degrees of freedom
-    are by count.
+    (the choice is not unique); `mobility` explains all this for mechanisms of up to about fifty bodies, and is None of
+    larger ones. If it cannot be assembled, `problem` says which gap is left, and the degrees of freedom are by count.
     """
 
     bodies: int
@@ -103,6 +104,7 @@ class DofReport:
     left: int = 0
     redundant: tuple[str, ...] = ()
     problem: str = ""
+    mobility: Mobility | None = None
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -141,6 +143,7 @@ class DofReport:
             line(str(self)),
             line(self.problem, bad=True) if self.problem else "",
             table(("", ""), rows),
+            *(() if self.mobility is None else map(line, self.mobility.sentences())),
             folded(counted(len(self.redundant), "redundant equation"), redundant if self.redundant else ""),
         )
 

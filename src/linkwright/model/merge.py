@@ -29,6 +29,7 @@ from linkwright.model.description import (
 from linkwright.model.elements import (
     AppliedWrench,
     Array,
+    Coupling,
     Driver,
     Element,
     JointForce,
@@ -60,6 +61,8 @@ def without_held(d: Description) -> Description:
 
 def _is_held(d: Description, constraint: PointConstraint) -> bool:
     """Whether both frames of a rod or point constraint are on one body; an error if it is open there."""
+    if isinstance(constraint, Coupling):
+        return False
     ends = constraint.places
     (one, r, p), (other, _, to) = (d.frame(end) for end in ends)
     if one != other:
@@ -200,14 +203,16 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
         del arrays[name]
     arrays["kind"] = np.array(d.kind)
     arrays["kind"][list(locked)] = kind_number("fixed")
-    names = {d.joint_names[j] for j in locked}
+    coordinates = {d.joint_names[j]: q for j, q in locked.items()}
+    names = set(coordinates)
     for driver in (x for x in d.drivers if x.kind == "joint" and x.target in names):
         text = f"driver {driver.name!r} went away with the locked joint {driver.target!r}"
         warn(text, LinkwrightWarning, stacklevel=3)
     fixed = replace(
         d,
         mimics=tuple(d.mimics[k] for k in following),
-        elements=_with_locked(d, {d.joint_names[j]: q for j, q in locked.items()}),
+        elements=_with_locked(d, coordinates),
+        point_constraints=_related_with_locked(d, coordinates),
         initial=tuple(x for x in d.initial if not (x.quantity.kind == "joint" and x.quantity.of[0] in names)),
         drivers=tuple(x for x in d.drivers if not (x.kind == "joint" and x.target in names)),
         bindings=bindings,
@@ -218,12 +223,7 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
 
 def _with_locked(d: Description, locked: Mapping[str, Array]) -> tuple[Element, ...]:
     """The forces without those on locked joints; where laws of others name their coordinates, numbers stand."""
-    by: dict[Expression, Expression] = {}
-    for name, q in locked.items():
-        for k in range(d.kind_of(d.joint_names.position("joint", name)).nv):
-            by[Quantity("joint", (name,), k, True)] = Number(0.0)
-            if k < len(q):
-                by[Quantity("joint", (name,), k)] = Number(float(q[k]))
+    by = _locked_quantities(d, locked)
     elements = [e for e in d.elements if not (isinstance(e, JointForce) and e.joint in locked)]
     changed: list[Element] = []
     for e in elements:
@@ -234,6 +234,39 @@ def _with_locked(d: Description, locked: Mapping[str, Array]) -> tuple[Element, 
         else:
             changed.append(replace(e, law=replaced(e.law, by)))
     return tuple(changed)
+
+
+def _locked_quantities(d: Description, locked: Mapping[str, Array]) -> dict[Expression, Expression]:
+    """The numbers that stand for the coordinates and rates of locked joints."""
+    by: dict[Expression, Expression] = {}
+    for name, q in locked.items():
+        for k in range(d.kind_of(d.joint_names.position("joint", name)).nv):
+            by[Quantity("joint", (name,), k, True)] = Number(0.0)
+            if k < len(q):
+                by[Quantity("joint", (name,), k)] = Number(float(q[k]))
+    return by
+
+
+def _related_with_locked(d: Description, locked: Mapping[str, Array]) -> tuple[PointConstraint, ...]:
+    """The rods, point constraints and couplings; in these, numbers stand for coordinates of locked joints.
+
+    One of locked joints alone goes with them, if it holds.
+    """
+    by, related = _locked_quantities(d, locked), list[PointConstraint]()
+    for x in d.point_constraints:
+        if not (isinstance(x, Coupling) and any(quantity in by for quantity in x.coordinates)):
+            related.append(x)
+            continue
+        coupling = replace(x, left=replaced(x.left, by), right=replaced(x.right, by))
+        if coupling.coordinates:
+            related.append(coupling)
+            continue
+        sides = [float(side.evaluate({**d.parameters, "TIME": 0.0})) for side in (coupling.left, coupling.right)]
+        if "TIME" in coupling.relation.names() or not abs(sides[0] - sides[1]) <= PART * max(map(abs, sides)):
+            text = f"coupling {x.name!r} does not hold where its joints are locked: {sides[0]:.6g} and {sides[1]:.6g}"
+            raise ModelError(f"{text}; lock them where it holds, or remove it", element=x.name)
+        _warn(f"coupling {x.name!r} is left out: all of its joints are locked")
+    return tuple(related)
 
 
 def _coordinates(d: Description, joint: int, value: float | ArrayLike) -> Array:

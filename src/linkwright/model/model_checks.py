@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
+from linkwright.model.coupling_checks import check_coupling
 from linkwright.model.description import BODY_ARRAYS, GROUND, JOINT_ARRAYS, LIMITS, LOSSES, Description
-from linkwright.model.elements import JointForce, Rod, laws_of
+from linkwright.model.elements import Coupling, JointForce, Rod, laws_of
 from linkwright.model.expression import Expression, Number, parts
 from linkwright.model.joint_kinds import KIND_LIST, JointKind
 from linkwright.model.placements import full_inertia
@@ -76,6 +77,7 @@ def check_numbers(
     _check_names(d)
     _check_mimics(d)
     _check_laws(d)
+    _check_couplings(d)
 
 
 def _one(array: Floats) -> Floats:
@@ -308,6 +310,17 @@ def _check_laws(d: Description) -> None:
             check_driven_joint(d.kind_of(j), driver.target, driver.name)
 
 
+def _check_couplings(d: Description) -> None:
+    def kind_of(joint: str) -> JointKind:
+        return d.kind_of(d.joint_names.position("joint", joint))
+
+    for coupling in d.point_constraints:
+        if isinstance(coupling, Coupling):
+            for side in (coupling.left, coupling.right):
+                _check_finite_law(side, "coupling", coupling.name)
+            check_coupling(coupling, kind_of, d.parameters)
+
+
 def _check_quantity(d: Description, quantity: Quantity, what: str) -> None:
     """Refuse the name of a joint or frame that is not there."""
     for name in quantity.of:
@@ -358,6 +371,7 @@ def parameters_used(d: Description, *, kinematic: bool = False) -> set[str]:
     laws += [driver.law for driver in d.drivers] + [
         constraint.length for constraint in d.point_constraints if isinstance(constraint, Rod)
     ]
+    laws += [x.relation for x in d.point_constraints if isinstance(x, Coupling)]
     laws += [x.value for x in d.initial]
     if not kinematic:
         laws += [law for element in d.elements for law in laws_of(element)]

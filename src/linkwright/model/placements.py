@@ -74,6 +74,35 @@ def axes_of(h: Sequence[Any], f: Sequence[Any]) -> Array:
     return columns if bound else snapped(columns)
 
 
+def product(a: Array, b: Array) -> Array:
+    """a @ b; of expressions of parameters, factors 0, 1 and −1 leave no operations."""
+    if not (is_bound(a) or is_bound(b)):
+        return np.asarray(a @ b)
+    columns = b.reshape(len(b), -1).T
+    entries = [_sum_of_products(row, column) for row in a for column in columns]
+    return np.array(entries, dtype=object).reshape(len(a), *b.shape[1:])
+
+
+def _sum_of_products(row: Array, column: Array) -> Any:
+    total: Any = 0.0
+    for x, y in zip(row, column, strict=True):
+        if is_zero(x) or is_zero(y):
+            continue
+        if _is(x, -1.0) or _is(y, -1.0):
+            total = total - (y if _is(x, -1.0) else x)
+        else:
+            term = y if _is(x, 1.0) else x if _is(y, 1.0) else x * y
+            total = term if is_zero(total) else total + term
+    return total
+
+
+def difference(a: Array, b: Array) -> Array:
+    """a − b; of expressions of parameters, equal entries give 0 and zeros leave no operations."""
+    if not (is_bound(a) or is_bound(b)):
+        return np.asarray(a - b)
+    return np.array([0.0 if x == y else x if is_zero(y) else x - y for x, y in zip(a, b, strict=True)], dtype=object)
+
+
 def _scaled(v: Sequence[float] | Floats) -> Floats:
     """The same direction with its largest entry between 1/2 and 1: squares neither vanish nor overflow."""
     return np.ldexp(np.asarray(v, dtype=np.float64), -math.frexp(max(abs(x) for x in v))[1])

@@ -19,6 +19,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -227,12 +228,18 @@ def saturated(law: Expression, limit: Numeric) -> Expression:
 
 
 # -- laws given as Python functions ---------------------------------------------------------------------------------
-def written(function: Callable[..., Any], leaves: Sequence[Name], what: str) -> Any:
+def written(
+    function: Callable[..., Any],
+    leaves: Sequence[Name],
+    what: str,
+    more: Mapping[str, Expression] = MappingProxyType({}),
+) -> Any:
     """What a function of plain arithmetic and NumPy's functions gives for these leaves: expressions.
 
     It is called once, with the leaves that its parameters name, so that the law becomes data. Time is t, time or TIME.
+    `more` are further leaves by what parameters call them.
     """
-    known: dict[str, Expression] = {}
+    known: dict[str, Expression] = dict(more)
     for leaf in leaves:
         known |= dict.fromkeys(("t", "time", "TIME") if leaf == TIME else (leaf.name,), leaf)
     args, named = _arguments(function, known, what)

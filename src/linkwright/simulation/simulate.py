@@ -23,6 +23,7 @@ from linkwright.base.arguments import (
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
+from linkwright.model.coupling_relation import timed_couplings
 from linkwright.results.solution import Solution
 from linkwright.simulation.events import Event
 from linkwright.simulation.initialise import Settings, vector
@@ -144,7 +145,8 @@ def _conserved(mech: Mechanism, conserve: str | None, method: str, tau: Any) -> 
     if conserve != "energy":
         raise NameNotFound("conserve", str(conserve), ["energy"])
     d = mech.description
-    drives = [f"driver {x.name!r}" for x in d.drivers] + [f"force {x.name!r}" for x in d.elements]
+    drives = [f"driver {x.name!r}" for x in d.drivers] + [f"coupling {x.name!r}" for x in timed_couplings(d)]
+    drives += [f"force {x.name!r}" for x in d.elements]
     drives += [] if tau is None else ["tau"]
     if drives:
         text = f"conserve='energy' is for motions under gravity alone, and {drives[0]} takes or gives energy"

@@ -17,6 +17,7 @@ from linkwright.base.html import ROWS, beside, folded, heading, number, safe, sh
 from linkwright.errors import LinkwrightError
 from linkwright.model.body_motion import body_motion
 from linkwright.model.description import GROUND, Description
+from linkwright.model.elements import Coupling
 from linkwright.model.mechanism_views import body_table, joint_table
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
@@ -289,7 +290,9 @@ def _more(mech: Any) -> Iterator[str]:
     )
     yield _table("joint that closes a loop", ("joint", "kind", "from", "to"), loop_joints, len(loops))
     point_constraints = ((t.name, type(t).__name__, ", ".join(_ends(t))) for t in d.point_constraints[:ROWS])
-    yield _table("rod or point constraint", ("name", "kind", "between"), point_constraints, len(d.point_constraints))
+    yield _table(
+        "rod, point constraint or coupling", ("name", "kind", "between"), point_constraints, len(d.point_constraints)
+    )
     gears = (
         (m.name, d.joint_names[m.follower], d.joint_names[m.leader], float(m.ratio), float(m.offset))
         for m in d.mimics[:ROWS]
@@ -310,6 +313,8 @@ def _table(thing: str, head: Sequence[str], rows: Iterable[tuple[object, ...]], 
 
 
 def _ends(thing: Any) -> list[str]:
+    if isinstance(thing, Coupling):
+        return [str(x) for x in thing.coordinates]
     names = ("first", "second", "line", "plane", "point", "joint", "frame", "reaction")
     return [str(getattr(thing, name)) for name in names if getattr(thing, name, "")]
 

@@ -19,6 +19,7 @@ from linkwright.control.loop.controller_base import Controller, Measured, Refere
 from linkwright.control.loop.plant import frame_kinematics, joint_positions, loop_kinematics
 from linkwright.dynamics.functions import Request
 from linkwright.errors import AssemblyError, ControlError, ModelError
+from linkwright.model.coupling_relation import timed_couplings
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Mechanism
@@ -71,9 +72,11 @@ class ModelState:
         condition: float = CONDITION,
         partial: bool = False,
     ) -> None:
-        if mech.description.drivers:
-            name = mech.description.drivers[0].name
-            text = f"driver {name!r} prescribes a motion; a controller's model has actuated joints in its place"
+        moving = [("driver", x.name) for x in mech.description.drivers]
+        moving += [("coupling", x.name) for x in timed_couplings(mech.description)]
+        if moving:
+            what, name = moving[0]
+            text = f"{what} {name!r} prescribes a motion; a controller's model has actuated joints in its place"
             raise ModelError(f"{text}, build it without drivers", element=name)
         self.mech, self.frame, self.jump, self.condition = mech, frame, jump, condition
         self.joints, self.q_places, self.v_places = joint_positions(mech, joints, "joints")

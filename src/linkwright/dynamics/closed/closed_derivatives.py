@@ -51,12 +51,15 @@ MOST = 64  # rates up to which the system of the constraints, which is straight 
 
 def covers(factory: RequestRules) -> bool:
     """Whether these formulas cover a mechanism: up to so many rates, no gears on joints that close loops, no screws
-    there, and no forces but those of the tree's joints."""
+    there, no couplings, and no forces but those of the tree's joints."""
     if factory.tree.coordinates.nv > MOST:
         return False
     tree_joints = set(factory.tree.joint_positions)
     elements = all(isinstance(e, JointForce) and e.joint in tree_joints for e in factory.description.elements)
-    plain = all(c.group != "gear" and (not c.form.numbers or not c.source.joints) for c in factory.loop_constraints)
+    plain = all(
+        c.group not in ("gear", "coupling") and (not c.form.numbers or not c.source.joints)
+        for c in factory.loop_constraints
+    )
     return elements and plain and not factory.coupled
 
 

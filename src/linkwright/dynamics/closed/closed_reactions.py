@@ -65,5 +65,6 @@ def covers(factory: RequestRules) -> bool:
     of_tree = factory.topology.joint.tolist()
     constraints = [factory.loop_constraints[k] for b in repeating for k in blocks.groups[b]]
     plain = all(c.form.sides <= 2 and not {*c.source.joints} & {*of_tree} for c in constraints)
+    plain = plain and all(c.group != "coupling" for c in constraints)
     few = sum(len(blocks.rows[b]) for b in repeating) <= TOGETHER
     return sum(ranks) == rank and plain and few and not factory.description.mimics

@@ -17,6 +17,7 @@ from linkwright.base.locks import cached_property
 from linkwright.constraints.gear_rates import joint_rates
 from linkwright.constraints.newton import least, split
 from linkwright.dynamics.closed.redundancy import constraint_jacobian
+from linkwright.model.coupling_relation import couplings
 from linkwright.model.expression import numeric_values
 from linkwright.model.placements import coordinate_units
 from linkwright.model.quantities import Quantity, turns
@@ -117,10 +118,11 @@ class Conditions:
         return entries
 
     def _keeps_turns(self, j: int, index: int) -> bool:
-        """Whether whole turns of a joint's coordinate matter: by a gear, by a pitch, or as it is no angle."""
+        """Whether whole turns of a coordinate matter: by a gear or coupling, by a pitch, or as it is no angle."""
         d = self.mech.description
         kind = d.kind_of(j)
         geared = any(j in (m.follower, m.leader) for m in d.mimics)
+        geared |= any(x.of[0] == d.joint_names[j] for coupling in couplings(d) for x in coupling.coordinates)
         return index not in kind.angles or geared or (kind.name == "screw" and float(d.pitch[j]) != 0.0)
 
     @cached_property

@@ -85,7 +85,7 @@ def _without_gears(
         for d in constraint.direct:
             push = dot(d.row, x)
             add_to(laws, (d.position, d.index), push)
-            if c.group == "gear":
+            if c.group in ("gear", "coupling"):
                 geared.append((d.position, d.index, push))
     wrenches = gears.without_gears(t, gears.gear_forces(t, laws))
     for i, index, push in geared:

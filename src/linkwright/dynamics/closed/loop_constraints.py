@@ -18,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwright.constraints import coupling_forms
 from linkwright.constraints.constraint_equations import Constraint, by_follower
 from linkwright.constraints.constraint_forms import Form, coordinate, drift, equations, jacobian, law_rates
 from linkwright.dynamics.traversals.traversal import Link, Unrolled
+from linkwright.model.coupling_relation import TURN, Relation, counted_by_relation, whole_turns
+from linkwright.model.expression import Expression
 from linkwright.spatial.algebra import Array, dot, is_zero, motion_cross
 from linkwright.spatial.rotation import General, Transform, by_column
 from linkwright.tape.scalar import is_recorded
@@ -212,6 +215,8 @@ def _constraint_at(
     law = law_rates(c.law, around.names) if c.law is not None else (0.0, 0.0, 0.0)
     if c.group == "gear":
         return _gear(traversal, c, around, positions)
+    if c.source.relation is not None:
+        return _coupling(traversal, c, c.source.relation, around, positions)
     if c.source.joints and c.source.joints[0] in positions:
         return _coordinate(traversal, positions[c.source.joints[0]], c.source.index, law)
     return _between(traversal, c, around, law)
@@ -301,9 +306,57 @@ def _gear(traversal: Unrolled, c: Constraint, around: Surroundings, positions: M
     return _sum(constraint, _scaled(other, -ratio))
 
 
-def _measure(traversal: Unrolled, joint: int, around: Surroundings, near: Any) -> ConstraintAtState:
+def _coupling(
+    traversal: Unrolled,
+    c: Constraint,
+    relation: Relation,
+    around: Surroundings,
+    positions: Mapping[int, int],
+) -> ConstraintAtState:
+    """Φ(x, t) = 0 with Φ̈ = Φ_x ẍ + curvature. A tree joint's q counts its turns; Φ tells those of another."""
+    parameters = [expression.evaluate(around.names) for expression in c.numbers if isinstance(expression, Expression)]
+    joints, loops = c.source.joints, [j for j in c.source.joints if j not in positions]
+    t = around.names["TIME"] if relation.clock else 0.0
+    x: list[Any] = []
+    v: list[Any] = []
+    measures: dict[int, ConstraintAtState] = {}
+    for k, (place, index) in enumerate(relation.coordinates):
+        joint = joints[place]
+        if joint in positions:
+            link = traversal.links[positions[joint]]
+            x.append(link.q[index])
+            v.append(link.v[index])
+        else:
+            x.append(loop_coordinate(traversal, joint, index, around))
+            measures[k] = _measure(traversal, joint, around, x[k], index)
+            v.append(measures[k].rate[0])
+    numbers = c.record[12 * c.form.sides :].tolist()
+    turned = counted_by_relation(traversal.tree.description, relation, joints, numbers, loops, c.name)
+    if turned is not None:
+        x[turned] = x[turned] + TURN * whole_turns(relation, turned, x, parameters, t)
+    at = coupling_forms.at_state(relation, x, v, parameters, t)
+    phi, rate, bias = at.phi, dot(at.gradient, v) + at.by_time, -at.curvature
+    ends: list[tuple[Handle, Array]] = []
+    direct = []
+    for k, (place, index) in enumerate(relation.coordinates):
+        if k in measures:
+            share = _scaled(measures[k], at.gradient[k])
+            bias, ends = bias + share.bias[0], [*ends, *share.ends]
+        else:
+            direct.append(Direct(positions[joints[place]], index, at.gradient[k : k + 1]))
+    return ConstraintAtState(np.array([phi]), np.array([rate]), np.array([bias]), tuple(ends), tuple(direct))
+
+
+def loop_coordinate(traversal: Unrolled, joint: int, index: int, around: Surroundings) -> Any:
+    """The coordinate of a joint that is not in the tree, an angle between −π and π."""
+    frames = joint_pair(traversal, joint, around.free)
+    link = loop_link(traversal, joint, around.free)
+    return link.kind.coordinate(index, frames.r, frames.p, link.pitch)
+
+
+def _measure(traversal: Unrolled, joint: int, around: Surroundings, near: Any, index: int = 0) -> ConstraintAtState:
     """How far the coordinate of a joint that is not in the tree is ahead of a value near to it."""
-    form = coordinate(traversal.tree.description.kind_of(joint).name, 0)
+    form = coordinate(traversal.tree.description.kind_of(joint).name, index)
     return _of_pair(form, joint_pair(traversal, joint, around.free), (), (), (near, 0.0, 0.0))
 
 

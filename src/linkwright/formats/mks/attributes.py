@@ -27,7 +27,7 @@ _ALIASES = {
     "body": "associated body",
     "marker": "triad",
 }
-_TWICE = ("triad", "joint")
+_TWICE = ("triad", "joint", "associated body")
 
 
 class Attributes:
@@ -86,7 +86,7 @@ class Attributes:
 
     @staticmethod
     def _all(labels: Collection[str]) -> str:
-        return f"; it takes {either(list(labels))}" if len(labels) <= 8 else ""
+        return f"; it takes {either(list(labels))}" if len(labels) <= 12 else ""
 
     def __contains__(self, key: str) -> bool:
         return key in self._items
@@ -109,7 +109,8 @@ class Attributes:
         """The two items of a label that must be there twice."""
         items = self._items.get(key, [])
         if len(items) != 2:
-            raise Fault(self.at, f"{self.owner} needs {key} = ... twice; it is there {'once' if items else 'nowhere'}")
+            label, there = key.removeprefix("associated "), "once" if items else "nowhere"
+            raise Fault(self.at, f"{self.owner} needs {label} = ... twice; it is there {there}")
         return items[0], items[1]
 
     def one_of(self, keys: Sequence[str]) -> Item:

@@ -115,7 +115,7 @@ class Places:
                 if extra is not None and extra.label is not None:
                     raise Fault(extra.label, f"{a.owner} has {axes.key!r} already, which holds its axes; keep one")
         origin = a.get("origin")
-        p: Array = np.zeros(3) if origin is None else self._array(self.scope.vector(origin.value, 3))
+        p: Array = np.zeros(3) if origin is None else self._array(self.scope.point(origin.value))
         if axes is not None and axes.key == "pqr":
             r, first = self._pqr(axes.value, a.owner)
             if origin is not None:
@@ -130,11 +130,11 @@ class Places:
     def _vectors(self, node: Node, what: str) -> list[list[Numeric]]:
         if not isinstance(node, Listed) or len(node.entries) != 3:
             raise Fault(node, f"expected {what} in brackets: [(..), (..), (..)]")
-        return [self.scope.vector(entry, 3) for entry in node.entries]
+        return [self.scope.point(entry) for entry in node.entries]
 
     def _pqr(self, node: Node, owner: str) -> tuple[Array, Array]:
         p, q, r = self._vectors(node, "three points")
-        h, f = (self._straight([0.0 if a == b else b - a for a, b in zip(p, x, strict=True)]) for x in (q, r))
+        h, f = (self.straight([0.0 if a == b else b - a for a, b in zip(p, x, strict=True)]) for x in (q, r))
         if are_parallel(self._now(h), self._now(f)):
             raise Fault(node, f"p, q and r of {owner} lie on one line or coincide; they must span a plane")
         return axes_of(h, f), self._array(p)
@@ -152,7 +152,7 @@ class Places:
         h, f = a.get("h"), a.get("f")
         if h is None and f is None:
             return np.eye(3)
-        hh: list[Numeric] = [0.0, 0.0, 1.0] if h is None else self._straight(self.scope.vector(h.value, 3))
+        hh: list[Numeric] = [0.0, 0.0, 1.0] if h is None else self.straight(self.scope.point(h.value))
         if f is None and h is not None:
             if is_bound(hh):
                 raise Fault(h.value, f"h of {a.owner} depends on a parameter; give f = (..) too")
@@ -160,12 +160,12 @@ class Places:
                 raise Fault(h.value, f"h of {a.owner} is zero; give it a direction")
             return axis_frame(np.array(hh))
         assert f is not None
-        ff = self._straight(self.scope.vector(f.value, 3))
+        ff = self.straight(self.scope.point(f.value))
         if are_parallel(self._now(hh), self._now(ff)):
             raise Fault(f.value, f"h and f of {a.owner} are parallel or zero; give two directions")
         return axes_of(hh, ff)
 
-    def _straight(self, v: list[Numeric]) -> list[Numeric]:
+    def straight(self, v: list[Numeric]) -> list[Numeric]:
         """A direction that a parameter only makes longer or shorter, without the parameter.
 
         Axes that are constant are worth much: along a coordinate axis they stay, whatever a length becomes.
@@ -202,12 +202,23 @@ class Places:
         for parameter, value in self.scope.values.items():
             self.b.parameter(parameter, value)
         self.each("body", self._ground_or_body, (self.places, self.bodies))
+        self._draw_at_ground()
         if not self.parsed.broken and not self.problems:
             at = self.parsed.name or Word(0, 1, "")
             if not bodies or len(bodies) == len(grounds):
                 self.problems.add(at, "the model has no bodies that move; add BODY name (...);")
             elif not grounds:
                 self.problems.add(at, "the model has no ground; add BODY name (ground);")
+
+    def _draw_at_ground(self) -> None:
+        """Bodies without a pose that a joint is drawn on have their frames on ground's."""
+        for s in self.parsed.statements:
+            for item in s.items if s.kind is not None else ():
+                if item.key in ("body", "associated body") and isinstance(item.value, Word):
+                    frame = self.bodies.find(item.value.text)
+                    if frame is not None and frame.body.number not in self.drawn:
+                        self.drawn[frame.body.number] = np.eye(3), np.zeros(3)
+                        self.b.place(frame.body, exact=True)
 
     def _is_moved(self, s: Statement) -> bool:
         """Whether the frame of a ground body is not ground's own; what is wrong with it is reported later."""
@@ -260,7 +271,7 @@ class Places:
             if "com" in a:
                 raise Fault(centre, f"{a.owner} has both a center of gravity and a com; keep one")
             if not drawn:
-                p, drawn = self._array(self.scope.vector(centre.value, 3)), True
+                p, drawn = self._array(self.scope.point(centre.value)), True
         mass, com, inertia = self._weights(a, r, p)
         unphysical = "unphysical" in a.flags and not is_bound(inertia)
         body = self.b.body(name.text, mass, com, inertia, unphysical=unphysical)
@@ -281,9 +292,9 @@ class Places:
                 raise Fault(weight.value, f"the mass of {a.owner} is negative; give 0 or more")
         at: Any = np.zeros(3)
         if com is not None:
-            at = self.scope.vector(com.value, 3)
+            at = self.scope.point(com.value)
         elif centre is not None:
-            drawn = self.scope.vector(centre.value, 3)
+            drawn = self.scope.point(centre.value)
             apart = [0.0 if x == y else x - y for x, y in zip(drawn, p, strict=True)]
             at = r.T @ self._array(apart)
         inertia: list[Numeric] = [0.0] * 6
@@ -305,10 +316,7 @@ class Places:
         self.places.put(name, self._on_body(a, name.text))
 
     def _on_body(self, a: Attributes, name: str | None) -> Frame:
-        item = a.need("associated body")
-        if not isinstance(item.value, Word):
-            raise Fault(item.value, "expected the name of a body")
-        owner = self.bodies.get(item.value)
+        owner = self.body_of(a.need("associated body").value)
         r, p = self.pose(a)
         if owner.label in self.more_grounds:
             r, p = owner.rotation @ r, owner.origin + owner.rotation @ p
@@ -319,6 +327,14 @@ class Places:
         return Frame(body, r, p, None) if name is None else self.b.frame(body, r, p, name, exact=True)
 
     # -- references -----------------------------------------------------------------------------------------
+    def body_of(self, node: Node) -> Frame:
+        """The body that a value names."""
+        if not isinstance(node, Word):
+            raise Fault(node, "expected the name of a body")
+        if node.text in self.places and node.text not in self.bodies:
+            raise Fault(node, f"{node.text!r} is a frame, not a body; name its body")
+        return self.bodies.get(node)
+
     def place_of(self, node: Node, what: str = "body or frame", *, owner: str = "", name: str = "") -> Frame:
         """The body or frame that a value names, or one without a name, which gets that of its owner."""
         if isinstance(node, Group) and name:

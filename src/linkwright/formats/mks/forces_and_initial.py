@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from linkwright.errors import LinkwrightError
@@ -9,7 +10,7 @@ from linkwright.formats.mks.attributes import Attributes
 from linkwright.formats.mks.joints_and_drivers import Links
 from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Item, Node, Num, Statement, Vector, Word, either
 from linkwright.model.builder_parts import Frame, Joint
-from linkwright.model.expression import Expression
+from linkwright.model.expression import Expression, Number
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.quantities import (
     COORDINATES,
@@ -61,6 +62,13 @@ def allowed(key: str, value: float) -> bool:
     return value > 0.0 if key in _POSITIVE else value >= 0.0 or key not in _NOT_NEGATIVE
 
 
+def _terms(node: Node) -> list[Node]:
+    """The terms of a sum; of anything else, itself."""
+    if isinstance(node, Applied) and node.operation and node.function.text in ("add", "sub", "neg"):
+        return [term for argument in node.arguments for term in _terms(argument)]
+    return [node]
+
+
 class Loads(Links):
     """Reads what acts on a mechanism, and how its motion begins."""
 
@@ -101,12 +109,37 @@ class Loads(Links):
         joint = self.joints.find(quantity.of[0]) if quantity.kind == "joint" else None
         return isinstance(joint, Joint) and turns(joint.kind, quantity.index)
 
-    def law(self, node: Node) -> Expression:
-        """An expression of TIME, parameters and quantities."""
-        expression = self.scope.value(node, time=True, measure=self.quantity).expression
+    def law(self, node: Node, measure: Callable[[Node], Quantity] | None = None) -> Expression:
+        """An expression of TIME, parameters and quantities: all, or those that `measure` takes."""
+        expression = self.scope.value(node, time=True, measure=measure or self.quantity).expression
         if self.unit != 1.0:
             self._check_units(node)
         return expression
+
+    def read_coupling(self, s: Statement) -> None:
+        name, equation = self.name(s), s.items[0]
+        self.joints.claim(name)
+        assert equation.label is not None
+        sides = equation.label, equation.value
+        for side in sides:
+            if isinstance(side, Word) and self.joints.find(side.text) is not None:
+                joint = self.joint_of(side)
+                words = [f"{joint.name}.{part}" for part in COORDINATES.get(joint.kind, ())]
+                raise Fault(side, f"{side.text!r} is a joint" + (f"; write {either(words)}" if words else ""))
+        left, right = (self.law(node, self._coordinate_of) for node in sides)
+        if self.unit != 1.0:
+            sign = Word(equation.start, equation.end, "sub")
+            self._check_units(Applied(equation.start, equation.end, sign, sides, 1, True))
+        self.joints.put(name, self.b.coupling(name.text, left if right == Number(0.0) else (left, right)))
+
+    def _coordinate_of(self, node: Node) -> Quantity:
+        """The coordinate that a coupling names."""
+        quantity = self.quantity(node)
+        if quantity.kind != "joint" or quantity.rate:
+            what = "a rate" if quantity.rate else f"a {quantity.kind}"
+            text = f"this is {what}; couplings relate coordinates of joints, such as hinge.angle or slide.shift"
+            raise Fault(node, text)
+        return quantity
 
     def _check_units(self, node: Node) -> None:
         """Where plain angles are in degrees, refuse one beside a coordinate, which is in radians, without its unit."""
@@ -118,8 +151,9 @@ class Loads(Links):
             left.extend(part.arguments)
             if part.function.text.lower() not in ("add", "sub", "lt", "le", "min", "max"):
                 continue
-            angles = [x for x in part.arguments if isinstance(x, Dotted) and self._is_angle(self.quantity(x))]
-            for other in part.arguments if angles else ():
+            terms = [term for argument in part.arguments for term in _terms(argument)]
+            angles = [x for x in terms if isinstance(x, Dotted) and self._is_angle(self.quantity(x))]
+            for other in terms if angles else ():
                 plain = isinstance(other, Num) or (isinstance(other, Word) and other.text.lower() != "time")
                 value = self.scope.value(other) if plain else None
                 if value is not None and not value.angle and value.number != 0.0:
@@ -171,7 +205,7 @@ class Loads(Links):
         place = self.place_of(a.need("triad").value, "frame", owner=a.owner, name=name.text)
         if a.get("force") is None and a.get("torque") is None:
             raise Fault(a.at, f"{a.owner} has no size; give force = (x, y, z) or torque = (x, y, z)")
-        vectors = [self._three(a.get(key)) for key in ("force", "torque")]
+        vectors = [self._laws(a.get(key)) for key in ("force", "torque")]
         axes, reaction = a.get("axes"), a.get("reaction")
         of: Any = "frame"
         if axes is not None:
@@ -197,13 +231,14 @@ class Loads(Links):
             if item is not None and item.label is not None:
                 raise Fault(item.label, f"{a.owner}, {what}, has no {key!r}; remove it")
 
-    def _three(self, item: Item | None) -> Any:
+    def _laws(self, item: Item | None) -> Any:
+        """Three numbers or laws; the third of a force in the plane is 0."""
         if item is None:
             return _ZERO
         node = item.value
-        if not isinstance(node, Vector) or len(node) != 3:
-            raise Fault(node, "expected 3 numbers or laws in parentheses")
-        return node.values or [self.law(entry) for entry in node.entries]
+        if not isinstance(node, Vector) or len(node) not in ((2, 3) if item.key == "force" else (3,)):
+            raise Fault(node, f"expected {'2 or ' * (item.key == 'force')}3 numbers or laws in parentheses")
+        return [*(node.values or [self.law(entry) for entry in node.entries]), 0.0][:3]
 
     def _coordinate(self, item: Item) -> tuple[Joint, int]:
         """The joint and the number of its coordinate that `joint = hinge` or `joint = hinge.angle` names."""

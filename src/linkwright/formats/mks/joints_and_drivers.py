@@ -38,6 +38,7 @@ DEGREE = math.pi / 180.0
 ANGULAR = ("revolute", "screw", "universal")
 #: The limits of a joint by label: what the builder calls them. The description adds "_limit" to the last two.
 LIMITS = {"lower": "lower", "upper": "upper", "velocity limit": "velocity", "effort limit": "effort"}
+DRAWN = ("associated body", "at", "axis")  # what a joint between bodies is drawn by
 FLAGS = ("cut", "passive", "actuated", "exact", "lossless")
 
 
@@ -79,17 +80,41 @@ class Links(Places):
         self.joints.claim(name)
         kind = JOINT_WORDS[s.kind.text.lower()]
         pitch = ("pitch",) if kind == "screw" else ()
-        a = self.attributes(s, "joint", ("triad", *pitch, *LIMITS, *LOSSES, "armature"), FLAGS)
-        first, second = a.pair("triad")
-        i, j = self.side(first, a.owner), self.side(second, a.owner)
+        labels = ("triad", "associated body", "at", "axis", *pitch, *LIMITS, *LOSSES, "armature")
+        a = self.attributes(s, "joint", labels, FLAGS)
+        drawn = self._drawing(a, kind)
+        first, second = a.pair("associated body" if drawn else "triad")
+        i, j = (self.body_of(x.value) if drawn else self.side(x, a.owner) for x in (first, second))
         if i.body == j.body:
             raise Fault(second.value, f"{a.owner} joins {i.body.name!r} to itself; name frames of two bodies")
-        if "exact" not in a.flags:
-            j = self._agreeing(kind, i, j)
-        options = self._joint_options(a, kind)
-        self.joints.put(name, self.b.joint(kind, i, j, name.text, lossless="lossless" in a.flags, **options))
+        options = {**self._joint_options(a, kind), "lossless": "lossless" in a.flags}
+        if drawn:
+            joint = self.b.joint(kind, i.body, j.body, name.text, drawn=True, **drawn, **options)
+        else:
+            joint = self.b.joint(kind, i, j if "exact" in a.flags else self._agreeing(kind, i, j), name.text, **options)
+        self.joints.put(name, joint)
         if "cut" not in a.flags:
             self.edges.append((i.body.number, j.body.number))
+
+    def _drawing(self, a: Attributes, kind: str) -> dict[str, Any]:
+        """The point and axis of a joint that is drawn between two bodies; nothing of one between frames."""
+        parts = [item for item in map(a.get, DRAWN) if item is not None]
+        if not parts:
+            return {}
+        if "triad" in a:
+            text = f"{a.owner} has frames, which hold its place; name two bodies in their stead, or leave this out"
+            raise Fault(parts[0], text)
+        place, axis = a.get("at"), a.get("axis")
+        if axis is None and kind == "prismatic":
+            raise Fault(a.at, f"{a.owner} slides along an axis; add axis = (x, y, z)")
+        direction: list[Numeric] = [0.0, 0.0, 1.0]
+        if axis is not None:
+            direction = self.straight(self.scope.point(axis.value))
+        if axis is not None and not any(self._now(direction)):
+            raise Fault(axis.value, f"the axis of {a.owner} is zero; give it a direction")
+        if place is None and kind not in ("prismatic", "fixed", "free"):
+            raise Fault(a.at, f"{a.owner} has no point; add at = (x, y, z), in ground's axes as drawn")
+        return {"axis": direction, "at": None if place is None else self.scope.point(place.value)}
 
     def _agreeing(self, kind: str, i: Frame, j: Frame) -> Frame:
         """Frame j with its axes turned to agree with those of i, as the bodies are drawn."""

@@ -130,6 +130,7 @@ def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]
     if not problems:
         reader.hold_loose_bodies()
     reader.each("gear", reader.read_gear)
+    reader.each("coupling", reader.read_coupling, (reader.joints,))
     reader.each("driver", reader.read_driver)
     reader.each(HEADS, reader.read_force)
     reader.each("initial", reader.read_initial)
@@ -254,7 +255,7 @@ class Reader(Loads):
         if self._has_gravity:
             raise Fault(s.head, "there is a GRAVITY already; keep one")
         self._has_gravity = True
-        self.b.gravity(self.scope.vector(s.items[0].value, 3))
+        self.b.gravity(self.scope.point(s.items[0].value))
 
     # -- drawing ------------------------------------------------------------------------------------------
     def read_shape(self, s: Statement) -> None:

@@ -14,7 +14,7 @@ from linkwright.formats.mks.forces_and_initial import LAW_CONSTANTS, allowed
 from linkwright.formats.mks.syntax import MAX_DEPTH, MAX_NAME
 from linkwright.formats.mks.values import CALLS, CONSTANTS, computed
 from linkwright.model.description import Description
-from linkwright.model.elements import AppliedWrench, Element, JointForce, PointForce
+from linkwright.model.elements import AppliedWrench, Coupling, Element, JointForce, PointForce
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number, replaced
 from linkwright.model.quantities import (
     COORDINATES,
@@ -162,6 +162,11 @@ def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
         return head, [*at, f"law = {_law(d, force.law, spelled)}"]
     parts = [f"{key} = {_law(d, constants[key], spelled)}" for key in LAW_CONSTANTS if key in constants]
     return kind_of_force.upper(), [*at, *parts]
+
+
+def coupling_text(d: Description, coupling: Coupling) -> str:
+    """The relation of a coupling."""
+    return f"{_law(d, coupling.left, {})} = {_law(d, coupling.right, {})}"
 
 
 def _can_be_said(d: Description, constants: Mapping[str, Expression]) -> bool:

@@ -15,10 +15,17 @@ from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.mks.bodies_and_frames import turn_as_drawn
 from linkwright.formats.mks.joints_and_drivers import LIMITS
 from linkwright.formats.mks.mks_reader import is_safe_path
-from linkwright.formats.mks.mks_text import expression_text, force_text, name_text, number_text, quantity_text
+from linkwright.formats.mks.mks_text import (
+    coupling_text,
+    expression_text,
+    force_text,
+    name_text,
+    number_text,
+    quantity_text,
+)
 from linkwright.formats.mks.syntax import JOINT_WORDS
 from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
-from linkwright.model.elements import Driver, PointConstraint, PointOnLine, Rod
+from linkwright.model.elements import Coupling, Driver, PointConstraint, PointOnLine, Rod
 from linkwright.model.model_checks import impossible_inertias, listed
 from linkwright.model.placements import are_parallel, axes_of
 from linkwright.model.quantities import COORDINATES
@@ -259,6 +266,8 @@ class _Printer:
         if isinstance(constraint, Rod):
             ends = [f"triad = {name_text(x)}" for x in (constraint.first, constraint.second)]
             return _statement("ROD", constraint.name, [*ends, f"length = {expression_text(constraint.length)}"])
+        if isinstance(constraint, Coupling):
+            return _statement("COUPLING", constraint.name, [coupling_text(self.d, constraint)])
         point = f"point = {name_text(constraint.point)}"
         if isinstance(constraint, PointOnLine):
             return _statement("POINT ON LINE", constraint.name, [f"line = {name_text(constraint.line)}", point])

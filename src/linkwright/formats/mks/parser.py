@@ -22,6 +22,7 @@ from linkwright.formats.mks.parser_tables import statement_parser
 from linkwright.formats.mks.syntax import (
     JOINT_WORDS,
     MAX_NAME,
+    SHORT_JOINTS,
     Fault,
     Group,
     Item,
@@ -46,7 +47,8 @@ _S = r"[ \t\r\n\f]*"
 _VECTOR = rf"\({_S}{_SIGNED}(?:{_S},{_S}{_SIGNED})+{_S}\)"
 _KIND = "|".join(JOINT_WORDS)
 _SCANNED_HEAD = re.compile(
-    rf"(?:(?P<head>body|triad|marker|rod|gear|shape|trace)|(?P<kind>{_KIND})[ \t\r\n\f]+(?P<joint>joint))\b{_S}"
+    rf"(?:(?P<head>body|triad|marker|rod|gear|shape|trace)|(?P<kind>{_KIND})[ \t\r\n\f]+(?P<joint>joint)"
+    rf"|(?P<short>{'|'.join(SHORT_JOINTS)})(?![ \t\r\n\f]+joint\b))\b{_S}"
     rf'(?P<name>{_WORD}|"[^"\n]*"){_S}\(',
     re.I,
 )
@@ -77,9 +79,13 @@ def scan(text: str, at: int, end: int) -> Statement | None:
     quoted = head["name"][0] == '"'
     start = head.start("name")
     name = Word(start, head.end("name"), head["name"][1:-1] if quoted else head["name"], quoted)
-    group = "head" if head["kind"] is None else "joint"
+    group = next(group for group in ("head", "kind", "short") if head[group] is not None)
     word = Word(head.start(group), head.end(group), head[group])
-    kind = None if head["kind"] is None else Word(head.start("kind"), head.end("kind"), head["kind"])
+    kind = None if group == "head" else word
+    if group == "kind":
+        word = Word(head.start("joint"), head.end("joint"), head["joint"])
+    elif group == "short":
+        word = Word(word.start, word.end, "JOINT")
     return Statement(at, items[-1].end, word, name, tuple(items), kind)
 
 
@@ -150,10 +156,12 @@ HEADS = (
     "TRIAD",
     "MARKER",
     *(f"{word.upper()} JOINT" for word in JOINT_WORDS),
+    *(word.upper() for word in SHORT_JOINTS),
     "ROD",
     "POINT ON LINE",
     "POINT ON PLANE",
     "GEAR",
+    "COUPLING",
     "DRIVER",
     "SPRING",
     "DAMPER",

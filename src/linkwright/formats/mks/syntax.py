@@ -27,36 +27,43 @@ JOINT_WORDS = {
     "screw": "screw",
     "fixed": "fixed",
     "free": "free",
+    "hinge": "revolute",
+    "pin": "revolute",
+    "slider": "prismatic",
+    "ball": "spherical",
+    "weld": "fixed",
 }
+#: Those of them that need no JOINT after them.
+SHORT_JOINTS = ("hinge", "pin", "slider", "ball", "weld")
 _MOVED = "a DRIVER prescribes a motion, as in DRIVER d (hinge.angle = 2*TIME); an ACTUATOR exerts a force by a law"
 _BODY = "a part is a BODY; a DRIVER prescribes its motion, an ACTUATOR exerts a force on its joint"
 _FRAME = "a frame on a body is a TRIAD"
-_GEAR = "joints that move together are a GEAR"
+_GEAR = "joints that move together are a GEAR, or by any relation a COUPLING"
 _ANSWERS = {
     _MOVED: "motor motors servo engine drive driven drives actuated actuate actuation powered input motion excitation "
     "rotation speed velocity rpm controller control",
-    _BODY: "crank rocker coupler link lever arm bar beam part piston block wheel shaft slider cam follower",
+    _BODY: "crank rocker coupler link lever arm bar beam part piston block wheel shaft cam follower",
     _FRAME: "frame point connector coordinate_system",
-    _GEAR: "mimic coupling belt pulley pinion rack transmission",
-    "a bearing is a JOINT, as in REVOLUTE JOINT": "hinge pin pivot bearing revolute_joint",
-    "a guide is a JOINT, as in TRANSLATIONAL JOINT": "guide rail prismatic_joint",
-    "a ball is a JOINT, as in SPHERICAL JOINT": "ball socket",
+    _GEAR: "mimic coupler belt pulley pinion rack transmission",
+    "a bearing is a JOINT, as in HINGE or REVOLUTE JOINT": "pivot bearing revolute_joint",
+    "a guide is a JOINT, as in SLIDER or TRANSLATIONAL JOINT": "guide rail prismatic_joint",
+    "a ball in a socket is a JOINT, as in BALL or SPHERICAL JOINT": "socket",
     "joints close loops by themselves; ROD, POINT ON LINE and POINT ON PLANE hold points": "constraint loop closure",
     "a law between two points is a SPRING, a DAMPER or a FORCE": "bushing sforce gforce spdp",
     "there is no contact; a STOP limits a joint or a distance": "contact collision impact ground_contact",
     "a cable that stays tight is a ROD, one that stretches a SPRING": "cable rope tendon wire chain string",
-    "bodies that move as one are held by a FIXED JOINT": "weld bolt glue",
+    "bodies that move as one are held by a WELD, or FIXED JOINT": "bolt glue",
     "mass and inertia are attributes of a BODY, as in BODY arm (mass = 2, inertia = (0.1, 1, 1))": "mass inertia",
     "a constant is a PARAMETER": "variable constant let define",
     "start values are INITIAL (...)": "start initially state",
 }
 _STATEMENTS = {word: answer for answer, words in _ANSWERS.items() for word in words.split()}
 _KINDS = {
-    "REVOLUTE JOINT": "hinge pin pivot rotary rotating rotation rotational rotate turning continuous bearing",
-    "TRANSLATIONAL JOINT": "slider sliding slide linear guide rail",
-    "SPHERICAL JOINT": "ball ballsocket socket globe",
+    "REVOLUTE JOINT": "pivot rotary rotating rotation rotational rotate turning continuous bearing",
+    "TRANSLATIONAL JOINT": "sliding slide linear guide rail",
+    "SPHERICAL JOINT": "ballsocket socket globe",
     "UNIVERSAL JOINT": "cardan hooke hookes gimbal",
-    "FIXED JOINT": "weld welded rigid bolted locked",
+    "FIXED JOINT": "welded rigid bolted locked",
     "FREE JOINT": "floating six_dof",
     "SCREW JOINT": "helical spindle thread",
 }
@@ -324,7 +331,17 @@ class Maker(Transformer[Token, Any]):
         return self._statement(c[0], c[1], ())
 
     def joint(self, c: list[Any]) -> Statement:
-        return self._statement(c[1], c[2], c[3], self._word(c[0]))
+        kind = self._word(c[0])
+        joint = self._statement(c[-3], c[-2], c[-1], kind)
+        if len(c) == 3:
+            joint.head = Word(kind.start, kind.end, "JOINT")
+        return joint
+
+    def coupling(self, c: list[Any]) -> Statement:
+        return self._statement(c[0], c[1], (c[2],))
+
+    def relation(self, c: list[Any]) -> Item:
+        return Item(c[0].start, c[1].end, c[0], c[1])
 
     def gravity(self, c: list[Any]) -> Statement:
         return self._statement(c[0], None, (self.flag(c[1:]),))

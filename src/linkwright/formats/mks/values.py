@@ -347,6 +347,11 @@ class Scope:
             return list(node.values)
         return [self.numeric(entry) for entry in node.entries]
 
+    def point(self, node: Node) -> list[Numeric]:
+        """A point or direction: three numbers or expressions, or two, whose z is 0."""
+        entries = self.vector(node, 2, 3)
+        return entries if len(entries) == 3 else [*entries, 0.0]
+
     def constants(self, node: Node, *counts: int) -> list[float]:
         """A vector of plain numbers."""
         entries = self.vector(node, *counts)

@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.base.arguments import check_names
 from linkwright.errors import ModelError
 from linkwright.model.description import Description
-from linkwright.model.elements import JointForce, Rod
+from linkwright.model.elements import Coupling, JointForce, Rod
 from linkwright.model.expression import Expression, Name, Number, replaced
 from linkwright.model.topology import Topology, of_first_leader, span
 from linkwright.symbolic.derivation.exact_numbers import (
@@ -335,7 +335,8 @@ def _refuse(d: Description, t: Topology) -> None:
     held += [f"{type(constraint).__name__} {constraint.name!r}" for constraint in d.point_constraints]
     if held:
         first = held[0] + (f" and {len(held) - 1} more" if len(held) > 1 else "")
-        what = "joint" if t.loops else "rod" if isinstance(d.point_constraints[0], Rod) else "point constraint"
+        words = {Rod: "rod", Coupling: "coupling"}
+        what = "joint" if t.loops else words.get(type(d.point_constraints[0]), "point constraint")
         text = (
             f"{d.name!r} has closed loops ({first}), whose equations have no closed form in its coordinates; "
             "use mech.forward_dynamics, linearise or lw.simulate for it, or cut the loop: take away "
