@@ -55,7 +55,7 @@ def _batch() -> Measurement:
     _needs_gpu()
     rate = arm_rate(2**24)
     limits = "1,266 instructions in float64 a state keep their pipe busy for 68 % of the time (Nsight Compute); 222 "
-    limits += "registers a thread leave room for two warps a scheduler, which do not hide all waits; with fewer registers "
+    limits += "registers a thread leave room for two warps a scheduler, which do not hide all waits; with fewer, "
     limits += "numbers spill, and it is slower"
     return Measurement(rate, f"{rate:.3g} states/s", limits=limits)
 
