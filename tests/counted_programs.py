@@ -51,6 +51,12 @@ def loop(mech: lw.Mechanism) -> None:
     lw.control.Loop(mech, follow, period=2e-3, torque_limit=200.0).run(0.02)
 
 
+def tolerances(mech: lw.Mechanism, size: float) -> None:
+    """A dimension and two clearances, with draws."""
+    settings = lw.ToleranceSettings(draws=20)
+    lw.tolerances(mech, "range(d.angle)", {"crank": size}, clearances={"b": 0.01, "c": size}, settings=settings)
+
+
 #: Verb → the model that it is about, and the call.
 VERBS: dict[str, tuple[str, Callable[[lw.Mechanism], Any]]] = {
     "analyse": ("driven", lw.analyse),
@@ -82,6 +88,7 @@ VERBS: dict[str, tuple[str, Callable[[lw.Mechanism], Any]]] = {
         "oscillator",
         lambda m: lw.sensitivities(m, "final(block.x)", ["m"], order=2, analysis=lw.AnalysisSettings(dt=0.1)),
     ),
+    "tolerances": ("driven", lambda m: tolerances(m, 0.01)),
     "sensitivities in reverse": (
         "oscillator",
         lambda m: lw.sensitivities(
@@ -102,6 +109,7 @@ NEW_VALUES: dict[str, Callable[[lw.Mechanism], Any]] = {
     ),
     "optimise an equilibrium": lambda m: lw.optimise(m, "final(hinge.angle)", {"m": (1.0, 2.0, 4.0)}),
     "sensitivities": lambda m: lw.sensitivities(m, ["max(d.rate)", "d.acceleration"], {"crank": 0.95}, order=2),
+    "tolerances": lambda m: tolerances(m, 0.02),
     "sensitivities in reverse": lambda m: lw.sensitivities(
         m, "final(block.ax)", {"m": 1.9, "start": 0.2}, mode="reverse", analysis=lw.AnalysisSettings(dt=0.1)
     ),

@@ -6,6 +6,10 @@ from linkwright.analysis.analyse import analyse as analyse
 from linkwright.design.optimise import Search as Search
 from linkwright.design.optimise import optimise as optimise
 from linkwright.design.sensitivity import sensitivities as sensitivities
+from linkwright.design.tolerance_inputs import Clearance as Clearance
+from linkwright.design.tolerance_inputs import ToleranceSettings as ToleranceSettings
+from linkwright.design.tolerance_report import Tolerances as Tolerances
+from linkwright.design.tolerances import tolerances as tolerances
 from linkwright.dynamics.methods.operation_counts import operation_counts as operation_counts
 from linkwright.exports.export import export as export
 from linkwright.kernels.cuda.device_arrays import gpu as gpu

@@ -20,6 +20,7 @@ from linkwright.cli.run_verb import run as run_model
 from linkwright.cli.screen import Interrupted, print_error, print_text
 from linkwright.cli.study_verb import study
 from linkwright.cli.sweep_verb import sweep
+from linkwright.cli.tolerances_verb import tolerances
 from linkwright.cli.view_verb import view
 from linkwright.errors import LinkwrightError, MksError
 
@@ -37,7 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run_model)
-for verb in (check, view, equations, convert, export, sweep, study, demo, bench):
+for verb in (check, view, equations, convert, export, sweep, tolerances, study, demo, bench):
     app.command()(verb)
 for command in app.registered_commands:  # typer would keep the line ends of a docstring's paragraphs
     text = getdoc(command.callback) or ""

@@ -244,6 +244,8 @@ def as_options(text: str) -> str:
         "time_limit": "--time-limit",
         "give times=...": "give --times 0:8:0.1",
         "parameters=...": "--set",
+        "settings=lw.ToleranceSettings(derivatives='differences')": "--differences",
+        "clearances=...": "--clearance pin=2e-5",
         "the option 'parameters' is": "the option --set is",
         "the option 'folders' is": "the option --folder is",
     }

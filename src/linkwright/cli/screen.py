@@ -133,7 +133,7 @@ def assignments(settings: list[str] | None) -> dict[str, str]:
     """Values of parameters from NAME=VALUE, as text that the reader of the model understands."""
     from linkwright.formats.mks.values import constant  # weight: lark
 
-    values = _named("--set", settings, "length=0.3 or --set 'bend=25 deg'")
+    values = named_texts("--set", settings, "length=0.3 or --set 'bend=25 deg'")
     for name, value in values.items():
         if not value.strip():
             raise LinkwrightError(f"--set {name}={value}: give NAME=VALUE, as in --set length=0.3")
@@ -143,12 +143,12 @@ def assignments(settings: list[str] | None) -> dict[str, str]:
 
 def file_options(folders: list[Path] | None, trust: bool, arguments: list[str] | None) -> dict[str, Any]:
     """What a reader needs about other files and about code in its file; None for what was not given."""
-    named = _named("--argument", arguments, "prefix=left")
+    named = named_texts("--argument", arguments, "prefix=left")
     return {"folders": folders or None, "trust": trust or None, "arguments": named or None}
 
 
-def _named(option: str, texts: list[str] | None, example: str) -> dict[str, str]:
-    """The values of an option NAME=VALUE by their names."""
+def named_texts(option: str, texts: list[str] | None, example: str) -> dict[str, str]:
+    """The texts of an option NAME=VALUE by their names."""
     values: dict[str, str] = {}
     for text in texts or ():
         name, sign, value = text.partition("=")

@@ -139,25 +139,12 @@ class Kinematic(Evaluator):
 
         return self.kernel("outputs", rows, *shapes, order=order, outputs=True)
 
-    def _equations(self) -> tuple[SparseMatrix, SparseMatrix]:
-        """G, and how Φ changes with p."""
-        r = self.recorded
-
-        def rate(t: Array, p: Array, q: Array, v: Array) -> Array:
-            return r.held(q, v, t[0], p)[1]
-
-        def phi(t: Array, p: Array, q: Array, v: Array) -> Array:
-            return r.open(q, t[0], p) + 0.0 * t[0]
-
-        shapes = 1, len(r.free), r.nq, r.nv
-        return self.kernel("rate", rate, *shapes).jacobian(0, 3), self.kernel("phi", phi, *shapes).jacobian(0, 1)
-
     def _inverse(self, t: Floats, p: Floats, q: Floats, v: Floats) -> tuple[Floats, Floats]:
         """A (T, nv, m), and the directions (T, nv, d) that the equations leave free."""
         nv, m = self.recorded.nv, self.recorded.rows
         if not m:
             return np.zeros((len(t), nv, 0)), np.broadcast_to(np.eye(nv), (len(t), nv, nv))
-        by_rate, by_parameter = self._equations()
+        by_rate, by_parameter = self.constraint_slopes()
         g = by_rate(t[:, None], p, q, v)
         u, s, vt = np.linalg.svd(g, full_matrices=True)
         largest = s.max(axis=1, initial=0.0, keepdims=True)

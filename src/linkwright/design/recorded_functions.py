@@ -180,6 +180,19 @@ class Evaluator:
         request = DesignRequest(name, self.names, self.series.content if outputs else "", order, time=time)
         return kernel(self.of, request, function, *shapes)
 
+    def constraint_slopes(self) -> tuple[SparseMatrix, SparseMatrix]:
+        """G, and how Φ changes with p: both of t (1,), p, q and v."""
+        r = self.recorded
+
+        def rate(t: Array, p: Array, q: Array, v: Array) -> Array:
+            return r.held(q, v, t[0], p)[1]
+
+        def phi(t: Array, p: Array, q: Array, v: Array) -> Array:
+            return r.open(q, t[0], p) + 0.0 * t[0]
+
+        shapes = 1, len(r.free), r.nq, r.nv
+        return self.kernel("rate", rate, *shapes).jacobian(0, 3), self.kernel("phi", phi, *shapes).jacobian(0, 1)
+
 
 def checked_finite(rows: Rows, labels: Sequence[str]) -> Rows:
     """The rows, if all their numbers are finite; else an error that names one that is not."""
