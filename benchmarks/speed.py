@@ -69,28 +69,30 @@ def main() -> None:
         print(json.dumps(asdict(table[options.one][1].measure())))
         return
     lines = ["| work | ours | peer | measured | bound |", "| --- | --- | --- | --- | --- |"]
-    limits = []
+    limits: list[str] = []
+    missing: list[str] = []
     for work, (_, row) in table.items():
         if not any(text in work for text in options.only):
             continue
         result = measured(work, row)
         bound = f"{'≥' if row.at_least else '≤'} {row.bound:.3g} {row.unit}"
         if isinstance(result, str):
-            lines.append(f"| {work} | – | – | not measured: {result} | {bound} |")
-        else:
-            met = row.met(result.value)
-            value = f"{result.value:.3g}" if met else f"**{result.value:.3g}**"
-            lines.append(f"| {work} | {result.ours} | {result.peer} | {value} | {bound} |")
-            if not met and result.limits:
-                limits.append(f"- *{work}*: {result.limits}")
+            print(f"{work}: not measured: {result}", flush=True)
+            missing.append(work)
+            continue
+        met = row.met(result.value)
+        value = f"{result.value:.3g}" if met else f"**{result.value:.3g}**"
+        lines.append(f"| {work} | {result.ours} | {result.peer} | {value} | {bound} |")
         print(lines[-1], flush=True)
-        if limits and limits[-1].startswith(f"- *{work}*"):
+        if not met and result.limits:
+            limits.append(f"- *{work}*: {result.limits}")
             print(limits[-1], flush=True)
     if options.write:
         versions = f"{date.today()}, {cpu()}, {os.cpu_count()} cores, Python {platform.python_version()}"
         head = f"{versions}, NumPy {np.__version__}; one core unless the row says otherwise."
         head += f" Bold: the bound is missed.{yardstick()}"
         why = ["", "What limits:", "", *limits] if limits else []
+        why += ["", f"Not measured on this machine: {'; '.join(missing)}."] if missing else []
         replace_section(options.write, "\n".join([head, "", *lines, *why]))
 
 
