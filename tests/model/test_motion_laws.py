@@ -160,7 +160,7 @@ def test_the_drive_of_a_cam_carries_the_followers_load() -> None:
 @pytest.mark.parametrize(
     ("law", "system", "message"),
     [
-        ("cam(crank.angle, 2*pi)", "", "9:28: a cam needs an angle, its period and segments"),
+        ("cam(crank.angle, 2*pi)", "", "9:30: a cam needs an angle, its period and segments"),
         ("cam(crank.angle, 2*pi, (1, h, rise354), (2, 0, rise345))", "", "did you mean 'rise345'"),
         ("cam(crank.angle, 2*pi, (1, h, rise345), (0.5, 0, rise345))", "", "0.5 is not after 1"),
         ("cam(crank.angle, 2*pi, (1, h, rise345), (7, 0, rise345))", "", "ends beyond its period"),

@@ -50,12 +50,13 @@ def cam(angle: Any, period: Any, *segments: Sequence[Any]) -> Any:
     """
     if not segments:
         raise ModelError("a cam has no segments; give (end, height, law) for each rise, dwell and return")
+    odd = next((segment for segment in segments if len(segment) not in (2, 3)), None)
+    if odd is not None:
+        raise ModelError(f"a segment of a cam is (end, height, law), not {len(odd)} values")
     turned = _applied("mod", angle, period)
-    begin, before = 0.0, segments[-1][1]
-    height = before
+    begin: Any = 0.0
+    height = before = segments[-1][1]
     for segment in segments:
-        if len(segment) not in (2, 3):
-            raise ModelError(f"a segment of a cam is (end, height, law), not {len(segment)} values")
         end, after, law = (*segment, DWELL)[:3]
         if not isinstance(end, Expression) and not isinstance(begin, Expression) and not end > begin:
             raise ModelError(f"the segments of a cam end one after another; {end:g} is not after {begin:g}")
