@@ -23,7 +23,7 @@ def rise(x: Any, x0: Any, y0: Any, x1: Any, y1: Any, law: str = "rise345") -> An
 
     Returns what x is: a number, an array or an expression. Raises `NameNotFound` for another law.
 
-    >>> rise(0.5, 0.0, 0.0, 1.0, 0.02)
+    >>> float(lw.rise(0.5, 0.0, 0.0, 1.0, 0.02))
     0.01
     """
     if law not in MOTION_LAWS:
@@ -44,8 +44,7 @@ def cam(angle: Any, period: Any, *segments: Sequence[Any]) -> Any:
     Returns what the angle is: a number, an array or an expression. Raises `ModelError` for ends that do not increase
     and dwells that change the height, `NameNotFound` for another law.
 
-    >>> lift = cam(2.0, 6.0, (1.0, 0.02, "rise345"), (3.0, 0.02), (4.0, 0.0, "cycloidal"))
-    >>> lift
+    >>> float(lw.cam(2.0, 6.0, (1.0, 0.02, "rise345"), (3.0, 0.02), (4.0, 0.0, "cycloidal")))
     0.02
     """
     if not segments:
