@@ -23,6 +23,8 @@ from linkwright.mechanism import load as load
 from linkwright.mechanism import load_program as load_program
 from linkwright.mechanism import random_tree as random_tree
 from linkwright.mechanism import tree as tree
+from linkwright.model.cam_programmes import cam as cam
+from linkwright.model.cam_programmes import rise as rise
 from linkwright.model.expression import TIME as TIME
 from linkwright.outputs.output_language import AnalysisSettings as AnalysisSettings
 from linkwright.results.solution import Solution as Solution

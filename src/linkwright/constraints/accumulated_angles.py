@@ -43,14 +43,14 @@ def accumulated_at_start(e: Equations, d: Description, q: Floats, t: float) -> F
         return d.kind_of(j).measures(r, p)[index], float(p[2])
 
     def coordinate(j: int, hint: float | None, index: int = 0) -> float:
-        value, shift = measure(j, index)
-        if value.shift is not None:
-            return float(value.shift)
+        angle, shift = measure(j, index)
+        if angle.shift is not None:
+            return float(angle.shift)
         if (j, index) in known:
             hint = known[j, index]
         elif d.kind_of(j).name == "screw":
             hint = shift / float(d.pitch[j])
-        return float(near(value, 0.0 if hint is None else hint))
+        return float(near(angle, 0.0 if hint is None else hint))
 
     places: list[int] = []  # of the angles of gears, in their order
     for k, c in enumerate(e.constraints):

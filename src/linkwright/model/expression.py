@@ -17,6 +17,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
+from linkwright.model.motion_laws import MOTION_LAWS, mod
 from linkwright.tape.block import Symbol, absolute, arctan2, floor, maximum, minimum, sign, table, where
 from linkwright.tape.operations import Table
 
@@ -73,6 +74,8 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "max": (2, maximum),
     "if": (3, where),
     "step": (5, _step),
+    "mod": (2, mod),
+    **{name: (5, law) for name, law in MOTION_LAWS.items()},
 }
 
 #: What the functions of the tape are called here.
@@ -326,6 +329,13 @@ def numeric_values(expression: Expression, names: Mapping[str, float | Floats]) 
     arrays = {name: np.asarray(x, dtype=np.float64)[()] for name, x in names.items()}
     with np.errstate(all="ignore"):
         return np.asarray(expression.evaluate(arrays), dtype=np.float64)
+
+
+def by_parts(call: Call) -> Expression:
+    """A motion law of cams or a remainder as an expression of the other functions; any other call as it is."""
+    if call.function == "mod" or call.function in MOTION_LAWS:
+        return replaced(as_expression(FUNCTIONS[call.function][1](*call.arguments)), {})
+    return call
 
 
 def total(terms: Sequence[Expression]) -> Expression:

@@ -7,11 +7,13 @@ from typing import Any
 
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes
+from linkwright.formats.mks.cam_segments import entries_of
 from linkwright.formats.mks.joints_and_drivers import Links
 from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Item, Node, Num, Statement, Vector, Word, either
 from linkwright.model.builder_parts import Frame, Joint
 from linkwright.model.expression import Expression, Number
 from linkwright.model.joint_kinds import KINDS
+from linkwright.model.motion_laws import MOTION_LAWS
 from linkwright.model.quantities import (
     COORDINATES,
     POSITIONS,
@@ -60,6 +62,18 @@ _NOT_NEGATIVE = ("stiffness", "damping", "friction", "length")
 def allowed(key: str, value: float) -> bool:
     """Whether a number of a force, by its label, may have this value."""
     return value > 0.0 if key in _POSITIVE else value >= 0.0 or key not in _NOT_NEGATIVE
+
+
+def _alike(part: Applied) -> list[Node]:
+    """The arguments that are of one kind: angles beside angles."""
+    function, arguments = part.function.text.lower(), list(part.arguments)
+    if function in ("add", "sub", "lt", "le", "min", "max", "mod"):
+        return arguments
+    if function in ("step", *MOTION_LAWS) and len(arguments) == 5:
+        return [arguments[k] for k in (0, 1, 3)]
+    if function == "cam":
+        return [*arguments[:2], *(entries_of(x)[0] for x in arguments[2:] if isinstance(x, Vector))]
+    return []
 
 
 def _terms(node: Node) -> list[Node]:
@@ -149,9 +163,7 @@ class Loads(Links):
             if not isinstance(part, Applied):
                 continue
             left.extend(part.arguments)
-            if part.function.text.lower() not in ("add", "sub", "lt", "le", "min", "max"):
-                continue
-            terms = [term for argument in part.arguments for term in _terms(argument)]
+            terms = [term for argument in _alike(part) for term in _terms(argument)]
             angles = [x for x in terms if isinstance(x, Dotted) and self._is_angle(self.quantity(x))]
             for other in terms if angles else ():
                 plain = isinstance(other, Num) or (isinstance(other, Word) and other.text.lower() != "time")

@@ -13,6 +13,7 @@ from lark.exceptions import UnexpectedInput
 
 from linkwright.base.arguments import shortened
 from linkwright.errors import FormatError
+from linkwright.formats.mks.cam_segments import cam_expression
 from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
 from linkwright.formats.mks.syntax import (
     MAX_DEPTH,
@@ -29,6 +30,7 @@ from linkwright.formats.mks.syntax import (
 )
 from linkwright.model.description import colour_text
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, tabulated
+from linkwright.model.motion_laws import MOTION_LAWS
 from linkwright.model.quantities import Numeric
 
 COLOURS = {
@@ -93,10 +95,10 @@ MAX_POINTS = 100_000  # of a table
 _TABLE_MISS = 1e-9  # of the largest y: how far rounding may take a spline from its last point
 # An angle stays one in these; those that give an angle; which arguments carry it.
 _KEEP_ANGLE = {"neg": (0,), "add": (0, 1), "sub": (0, 1), "mul": (0, 1), "div": (0,), "abs": (0,), "min": (0, 1)}
-_KEEP_ANGLE.update({"max": (0, 1), "if": (1, 2), "step": (2, 4)})
+_KEEP_ANGLE.update({"max": (0, 1), "if": (1, 2), "mod": (0, 1), **dict.fromkeys(("step", *MOTION_LAWS), (2, 4))})
 _GIVE_ANGLE = ("asin", "acos", "atan", "atan2")
 # These take like and like: an angle beside a plain number is a mixture.
-_ALIKE = ("add", "sub", "min", "max", "if", "step")
+_ALIKE = ("add", "sub", "min", "max", "if", "mod", "step", *MOTION_LAWS)
 
 
 @dataclass(slots=True)
@@ -232,10 +234,15 @@ class Scope:
         if not node.operation:
             if function == "table":
                 return self._table(node, time)
+            if function == "cam":
+                expression, operations = cam_expression(
+                    node, lambda x, moving: self._value(x, moving and time), self.now
+                )
+                return Value(expression, size=operations, depth=expression.depth)
             if function in DISTANCES and self._measure is not None:
                 return Value(self._measure(node))
             if function not in CALLS:
-                hint = did_you_mean(function, [*CALLS, "table"])
+                hint = did_you_mean(function, [*CALLS, "table", "cam"])
                 raise Fault(node.function, f"there is no function {node.function.text!r}{hint}")
             function = CALLS[function]
         arguments = [self._value(a, time) for a in node.arguments]

@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwright.base.arguments import shortened
 from linkwright.errors import ModelError
-from linkwright.model.expression import Call, Expression, Lookup, Name, Number
+from linkwright.model.expression import Call, Expression, Lookup, Name, Number, by_parts
 from linkwright.symbolic.derivation.literal import Link
 from linkwright.symbolic.formulas.exact import (
     NEAR,
@@ -282,6 +282,9 @@ def _formula(e: Expression, exact: Callable[[float], Sum], names: Mapping[str, S
     if not isinstance(e, Call):
         text = f"{shortened(str(e), 60)} is a table of numbers, which has no closed form; put a formula in its place"
         raise ModelError(text)
+    parted = by_parts(e)
+    if parted is not e:
+        return _formula(parted, exact, names, pair, level)
     if level > _MOST_LEVELS:
         text = f"an expression has more than {_MOST_LEVELS} functions and products one inside the other"
         raise ModelError(f"{text}; give a part of it as a parameter of its own")
