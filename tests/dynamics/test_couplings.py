@@ -400,3 +400,29 @@ def test_elliptical_gears_turn_and_load_each_other_as_ellipses_do() -> None:
     np.testing.assert_allclose(sol.series["mesh.torque"].values, -inertia * change * speed**2, atol=1e-10)
     np.testing.assert_allclose(sol.series["motor.torque"].values, inertia * ratio * change * speed**2, atol=1e-10)
     assert sol.joint("axle")[-1, 0] == pytest.approx(-15 - 2 * np.arctan2(e * np.sin(15), 1 - e * np.cos(15)))
+
+
+@pytest.mark.parametrize(
+    ("relation", "motion", "message"),
+    [
+        ("sin(crank.angle) = 2", "0", "coupling 'a' stays open when the rest is closed: its two sides differ by 1 rad"),
+        ("slide.shift^2 = sin(crank.angle)", "0.5 + 2*TIME", "stopped at t = 1.32"),
+        ("slide.shift = sqrt(1 - TIME)*crank.angle", "0.5", "coupling 'a' changes faster than any step can follow"),
+        ("slide.shift = 1/TIME", "0", "have no finite value or rate: coupling 'a'"),
+    ],
+)
+def test_a_motion_that_a_coupling_does_not_allow_ends_with_its_name(relation: str, motion: str, message: str) -> None:
+    text = f"""MODEL m
+BODY g (ground);
+BODY shaft (mass = 1, inertia = (1, 1, 1));
+BODY ram (mass = 1, inertia = (1, 1, 1));
+REVOLUTE JOINT crank (triad = g, triad = shaft);
+TRANSLATIONAL JOINT slide (triad = g, triad = ram);
+COUPLING a ({relation});
+{"" if "sin(crank.angle) = 2" in relation else f"DRIVER m (crank.angle = {motion});"}
+ENDMODEL"""
+    try:
+        ended = str(lw.analyse(lw.Mechanism(parse_mks(text)), times=np.linspace(0, 2, 41)).status)
+    except ModelError as error:
+        ended = str(error)
+    assert message in ended
