@@ -72,7 +72,9 @@ def first_result(robot: str) -> Measurement:
             later.append(float(numbers[1]))
     value = median(whole[1:])
     ours = f"{shown_time(value)}; {shown_time(median(later[1:]))} after the import"
-    limits = "imports (NumPy, llvmlite, our own with a hundred dataclasses), about half; LLVM's code generation, a third"
+    limits = (
+        "imports (NumPy, llvmlite, our own with a hundred dataclasses), about half; LLVM's code generation, a third"
+    )
     return Measurement(value, ours, limits=limits)
 
 
