@@ -129,7 +129,7 @@ class Links(Places):
             raise Fault(axis.value, f"the axis of {a.owner} is zero; give it a direction")
         if place is None and kind not in ("prismatic", "fixed", "free"):
             raise Fault(a.at, f"{a.owner} has no point; add at = (x, y, z), in ground's axes as drawn")
-        return {"axis": direction, "at": None if place is None else self.scope.point(place.value)}
+        return {"axis": direction, "at": None if place is None else self.scope.point(place.value, LENGTH)}
 
     def _agreeing(self, kind: str, i: Frame, j: Frame) -> Frame:
         """Frame j with its axes turned to agree with those of i, as the bodies are drawn."""
