@@ -239,8 +239,8 @@ class Mechanism(MechanismBase):
 
     def constraint_forces(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, t: ArrayLike = 0.0) -> Floats:
         """λ (..., m) of M a + h = tau + Gᵀ λ, one for each of `constraints`: what joints that close loops, rods, point
-        constraints and drivers exert, in N (of distances) and N m (of angles). Where constraints
-        are redundant it is one solution of many, and not that of `reactions`; the accelerations are the same with each.
+        constraints, gears, couplings and drivers exert, in N (of distances) and N m (of angles). Where constraints are
+        redundant it is one solution of many, and not that of `reactions`; the accelerations are the same with each.
         Arguments: see `Mechanism`.
         """
         return self._array(Request("constraint_forces"), q, v, tau, t=t)

@@ -367,3 +367,62 @@ def test_a_long_mechanism_has_couplings_too() -> None:
     a = mech.forward_dynamics(np.zeros(n), np.zeros(n), tau)
     rates = ratio ** np.arange(n)
     np.testing.assert_allclose(a, rates * 3.0 / np.sum(rates**2), atol=1e-8)
+
+
+def test_couplings_that_differ_by_numbers_share_their_code() -> None:
+    def wheels(ratio: float, swing: float) -> lw.Mechanism:
+        with lw.Builder("pair") as b:
+            for name in ("crank", "axle"):
+                b.joint("revolute", b.ground, b.body(f"{name} body", 1.0, inertia=(1, 1, 1)), name)
+            b.coupling("mesh", ("axle", lambda crank: ratio * crank + swing * np.sin(crank)))
+        return b.build()
+
+    one, other = (wheels(*x).programs.loop_constraints[0] for x in ((1.5, 0.1), (1.25, 0.3)))
+    assert one.form is other.form
+    np.testing.assert_array_equal(one.record[-2:], [1.5, 0.1])
+    np.testing.assert_array_equal(other.record[-2:], [1.25, 0.3])
+
+
+def test_elliptical_gears_turn_and_load_each_other_as_ellipses_do() -> None:
+    """Two equal ellipses that turn about their foci: ψ' = (1 − e²)/(1 − 2 e cos φ + e²), and T = I ψ' ψ'' ω²."""
+    e, speed, inertia = 0.4, 3.0, 0.7
+    with lw.Builder("ellipses") as b:
+        b.gravity((0, 0, 0))
+        for name in ("crank", "axle"):
+            b.joint("revolute", b.ground, b.body(f"{name} body", 1.0, inertia=(inertia,) * 3), name)
+        b.coupling("mesh", ("axle", lambda crank: -crank - 2 * np.arctan2(e * np.sin(crank), 1 - e * np.cos(crank))))
+        b.driver("joint", "crank", speed * lw.TIME, name="motor")
+    sol = lw.analyse(b.build(), analysis="inverse dynamic", times=np.linspace(0, 5, 61))
+    phi = speed * sol.time
+    below = 1 - 2 * e * np.cos(phi) + e**2
+    ratio, change = (1 - e**2) / below, -(1 - e**2) * 2 * e * np.sin(phi) / below**2
+    np.testing.assert_allclose(sol.joint_rate("axle")[:, 0], -ratio * speed, atol=1e-11)
+    np.testing.assert_allclose(sol.series["mesh.torque"].values, -inertia * change * speed**2, atol=1e-10)
+    np.testing.assert_allclose(sol.series["motor.torque"].values, inertia * ratio * change * speed**2, atol=1e-10)
+    assert sol.joint("axle")[-1, 0] == pytest.approx(-15 - 2 * np.arctan2(e * np.sin(15), 1 - e * np.cos(15)))
+
+
+@pytest.mark.parametrize(
+    ("relation", "motion", "message"),
+    [
+        ("sin(crank.angle) = 2", "0", "coupling 'a' stays open when the rest is closed: its two sides differ by 1 rad"),
+        ("slide.shift^2 = sin(crank.angle)", "0.5 + 2*TIME", "stopped at t = 1.32"),
+        ("slide.shift = sqrt(1 - TIME)*crank.angle", "0.5", "coupling 'a' changes faster than any step can follow"),
+        ("slide.shift = 1/TIME", "0", "have no finite value or rate: coupling 'a'"),
+    ],
+)
+def test_a_motion_that_a_coupling_does_not_allow_ends_with_its_name(relation: str, motion: str, message: str) -> None:
+    text = f"""MODEL m
+BODY g (ground);
+BODY shaft (mass = 1, inertia = (1, 1, 1));
+BODY ram (mass = 1, inertia = (1, 1, 1));
+REVOLUTE JOINT crank (triad = g, triad = shaft);
+TRANSLATIONAL JOINT slide (triad = g, triad = ram);
+COUPLING a ({relation});
+{"" if "sin(crank.angle) = 2" in relation else f"DRIVER m (crank.angle = {motion});"}
+ENDMODEL"""
+    try:
+        ended = str(lw.analyse(lw.Mechanism(parse_mks(text)), times=np.linspace(0, 2, 41)).status)
+    except ModelError as error:
+        ended = str(error)
+    assert message in ended

@@ -126,7 +126,9 @@ def test_thousands_of_points_make_a_table():
 
 # -- angles ---------------------------------------------------------------------------------------------------
 def test_units_always_work():
-    assert law("30 deg + 90° + 1 rad") == Number(math.radians(30)) + Number(math.radians(90)) + Number(1.0)
+    assert law("30 deg + 90° + 1 rad", target="j.angle") == Number(math.radians(30)) + Number(
+        math.radians(90)
+    ) + Number(1.0)
 
 
 DEGREES = "SYSTEM (KINEMATIC ANALYSIS, angle unit = degree);\n"

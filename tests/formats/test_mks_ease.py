@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from linkwright.errors import FormatError
+from linkwright.formats.mks.colours import COLOURS
 from linkwright.formats.mks.mks_reader import parse_mks
 from linkwright.formats.mks.mks_writer import write_mks
-from linkwright.formats.mks.values import COLOURS, constant
+from linkwright.formats.mks.values import constant
 
 DEGREES = "SYSTEM (KINEMATIC ANALYSIS, angle unit = degree);\n"
 HINGE = "BODY g (ground);\nBODY a (mass = 1);\nREVOLUTE JOINT j (triad = g, triad = a);\n"

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
-from linkwright.constraints.constraint_equations import Equations, Source, joint_frames
+from linkwright.constraints.constraint_equations import Equations, Source, joint_frames, own_numbers
 from linkwright.constraints.constraint_forms import between, near
 from linkwright.errors import ModelError
 from linkwright.model.coupling_relation import TURN, constant_changes, whole_turns
 from linkwright.model.description import Description
-from linkwright.model.expression import Expression, numeric_values
+from linkwright.model.expression import numeric_values
 from linkwright.model.joint_kinds import Measure
 from linkwright.model.topology import driven_coordinates, gear_order, initial_coordinates
 
@@ -77,7 +77,7 @@ def accumulated_at_start(e: Equations, d: Description, q: Floats, t: float) -> F
         k, source = left.pop(int(np.argmin(unknown)))
         places_of = _coordinates(source)
         x = {key: coordinate(key[0], None, key[1]) for key in places_of}
-        _turned_by_relation(source, x, known, [number.evaluate(d.parameters) for number in _parameters(e, k)], t)
+        _turned_by_relation(source, x, known, own_numbers(e.constraints[k], d.parameters), t)
         angles[e.first_angle[k] : e.first_angle[k + 1]] = [x[key] for key in _angles(source)]
         known |= {key: x[key] for key in _angles(source)}
     return angles
@@ -96,11 +96,6 @@ def _angles(source: Source) -> list[Key]:
     """Those that are angles."""
     assert source.relation is not None
     return [key for key, turns in zip(_coordinates(source), source.relation.turning, strict=True) if turns]
-
-
-def _parameters(e: Equations, k: int) -> list[Expression]:
-    """Where a coupling's numbers come from."""
-    return [number for number in e.constraints[k].numbers if isinstance(number, Expression)]
 
 
 def _turned_by_relation(source: Source, x: dict[Key, float], known: Container[Key], p: list[float], t: float) -> None:

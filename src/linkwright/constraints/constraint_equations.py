@@ -8,7 +8,7 @@ Redundant ones count.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -26,7 +26,7 @@ from linkwright.errors import ModelError
 from linkwright.model.coupling_relation import Relation, counted_by_relation, relation_of
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Coupling, Driver, PointOnLine, Rod
-from linkwright.model.expression import Expression, Name
+from linkwright.model.expression import Expression, Number
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.topology import Topology
 from linkwright.spatial.rotation import euler_parameters_matrix
@@ -230,9 +230,10 @@ class Equations:
             yield self._constraint(driver.name, "driver", form, source, law=driver.law)
 
     def _coupling(self, coupling: Coupling) -> Constraint:
-        relation, joints, parameters = relation_of(self.description, coupling)
-        source, numbers = Source(joints, relation=relation), [Name(name) for name in parameters]
-        return self._constraint(coupling.name, "coupling", coupling_forms.form(relation), source, numbers)
+        relation, joints, expressions = relation_of(self.description, coupling)
+        numbers: list[Numbers] = [np.array([x.value]) if isinstance(x, Number) else x for x in expressions]
+        form = coupling_forms.form(relation)
+        return self._constraint(coupling.name, "coupling", form, Source(joints, relation=relation), numbers)
 
     def _driven(self, driver: Driver) -> tuple[Form, Source]:
         """The form of a driver, and what it drives."""
@@ -307,6 +308,12 @@ def record_numbers(
         else:
             parts.append(np.broadcast_to(source, (*cases, len(source))))
     return np.concatenate(parts, axis=-1)
+
+
+def own_numbers(c: Constraint, names: Mapping[str, Any]) -> list[Any]:
+    """The numbers of a coupling's form behind those of its frames, for these values of the parameters."""
+    numbers = c.numbers[4 * len(c.source.joints) :]
+    return [x.evaluate(names) if isinstance(x, Expression) else float(np.asarray(x)[0]) for x in numbers]
 
 
 def by_form(constraints: Sequence[Constraint]) -> dict[tuple[Form, tuple[bool, ...]], list[int]]:

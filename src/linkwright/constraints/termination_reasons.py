@@ -211,9 +211,10 @@ def _too_fast(programs: Programs, state: State) -> Stop:
     """A law that grows beyond all bounds: nothing is singular but it."""
     e = programs.layout.equations
     laws = programs.evaluate(state.q, state.angles, state.t).laws
-    rates = {k: abs(float(laws[k, 1])) for k in e.drivers}
-    name = e.constraints[max(rates, key=lambda k: rates[k])].name if rates else None
-    message = f"stopped at t = {state.t:.6g}: the law of driver {name!r} changes faster than any step can follow"
+    rates = {k: abs(float(laws[k, 1])) if np.isfinite(laws[k, 1]) else np.inf for k in e.timed}
+    c = e.constraints[max(rates, key=lambda k: rates[k])] if rates else None
+    name, what = _name(c), str(c) if c is not None and c.group == "coupling" else f"the law of driver {_name(c)!r}"
+    message = f"stopped at t = {state.t:.6g}: {what} changes faster than any step can follow"
     return Stop("too fast", message, state.t, name, 0.0, "change the law, or end the motion before")
 
 

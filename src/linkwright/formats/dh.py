@@ -25,6 +25,7 @@ from linkwright.model.description import FREE_FALL, LOSSES, Description
 from linkwright.model.elements import Array, is_bound
 from linkwright.model.expression import FUNCTIONS, Call, Expression, Name, Number, as_expression
 from linkwright.model.placements import snapped
+from linkwright.model.units import ANGLE, INERTIA, LENGTH, MASS, NUMBER, Units, in_words
 from linkwright.spatial.rotation import Turn
 
 COLUMNS = ("a", "alpha", "d", "theta", "kind", "mass", "com", "inertia", "armature", *LOSSES)
@@ -32,6 +33,7 @@ _NUMBERS = tuple(column for column in COLUMNS if column not in ("kind", "com", "
 _KINDS = {"revolute": "revolute", "R": "revolute", "r": "revolute", "prismatic": "prismatic"}
 _KINDS.update(P="prismatic", p="prismatic", translational="prismatic")
 _ANGLES = ("alpha", "theta")
+_DIMENSIONS = {"a": LENGTH, "d": LENGTH, "mass": MASS, "com": LENGTH, "inertia": INERTIA}
 #: Angles with a unit and without quotes, which TOML does not know.
 _BARE_ANGLE = re.compile(
     r"(?<=[=,\[])(\s*)([-+]?(?:\d+(?:\.\d*)?|\.\d+)\s*(?:deg|degrees?|rad|radians?|°))(?=\s*[,}\]\n\r#])"
@@ -250,6 +252,10 @@ class _Symbols:
         value = symbolic(text, what)
         if value.angle and not angle:
             raise ModelError(f"{what} is {text!r}, an angle; give a number without deg and rad", element=what)
+        wanted = ANGLE if angle else _DIMENSIONS.get(what.split()[0], NUMBER)
+        if value.dimension is not None and not value.dimension.like(wanted):
+            there, unit = in_words(value.dimension), Units().of(wanted).text
+            raise ModelError(f"{what} is {text!r}, {there}; expected {in_words(wanted)} (as 5 {unit})", element=what)
         if value.number is None:
             return value.expression
         if angle and not value.angle:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.errors import ModelError
 from linkwright.model.description import Description
 from linkwright.model.elements import Coupling
-from linkwright.model.expression import Expression, Name, replaced
+from linkwright.model.expression import Call, Expression, Lookup, Name, Number
 from linkwright.model.joint_kinds import KINDS
 from linkwright.tape.block import equal, floor, where
 
@@ -23,7 +23,7 @@ _SAMPLES = 7
 
 @dataclass(frozen=True)
 class Relation:
-    """Φ over plain names: x0, x1, … for coordinates, p0, p1, … for parameters, and TIME.
+    """Φ over plain names: x0, x1, … for coordinates, p0, p1, … for parameters and numbers, and TIME.
 
     - `kinds`: of the joints, in the order in which Φ names them.
     - `coordinates`: of each x, the place of its joint in `kinds` and its number there.
@@ -66,16 +66,36 @@ def timed_couplings(d: Description) -> list[Coupling]:
     return [x for x in couplings(d) if "TIME" in x.relation.names()]
 
 
-def relation_of(d: Description, coupling: Coupling) -> tuple[Relation, tuple[int, ...], tuple[str, ...]]:
-    """Φ of a coupling, its joints by their numbers, and the names of its parameters."""
+def relation_of(d: Description, coupling: Coupling) -> tuple[Relation, tuple[int, ...], tuple[Expression, ...]]:
+    """Φ of a coupling, its joints by their numbers, and what its p stand for: parameters and numbers.
+
+    So relations that differ by numbers alone are one, and share their code.
+    """
     named = coupling.coordinates
     joints = tuple(dict.fromkeys(d.joint_names.position("joint", x.of[0]) for x in named))
-    parameters = tuple(sorted(coupling.relation.names() & d.parameters.keys()))
     by: dict[Expression, Expression] = {x: Name(f"x{k}") for k, x in enumerate(named)}
-    by |= {Name(name): Name(f"p{k}") for k, name in enumerate(parameters)}
+    numbers: dict[Expression, Expression] = {}
+    phi = _numbered(coupling.relation, by, numbers, d.parameters)
     places = tuple((joints.index(d.joint_names.position("joint", x.of[0])), x.index) for x in named)
     kinds = tuple(d.kind_of(j).name for j in joints)
-    return Relation(replaced(coupling.relation, by), kinds, places, len(parameters)), joints, parameters
+    return Relation(phi, kinds, places, len(numbers)), joints, tuple(numbers)
+
+
+def _numbered(
+    e: Expression, by: Mapping[Expression, Expression], numbers: dict[Expression, Expression], names: Container[str]
+) -> Expression:
+    """An expression with plain names for its coordinates, parameters and numbers that are not whole; these are put
+    into `numbers`. Exponents stay: a square is a product.
+    """
+    if isinstance(e, Lookup):
+        return Lookup(e.table, _numbered(e.argument, by, numbers, names))
+    if isinstance(e, Call):
+        still = 1 if e.function == "pow" and isinstance(e.arguments[1], Number) else len(e.arguments)
+        changed = tuple(_numbered(a, by, numbers, names) for a in e.arguments[:still])
+        return Call(e.function, (*changed, *e.arguments[still:]))
+    if (isinstance(e, Number) and not e.value.is_integer()) or (isinstance(e, Name) and e.name in names):
+        return numbers.setdefault(e, Name(f"p{len(numbers)}"))
+    return by.get(e, e)
 
 
 # -- whole turns ----------------------------------------------------------------------------------------------------

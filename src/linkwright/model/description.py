@@ -23,6 +23,7 @@ from linkwright.model.expression import Expression
 from linkwright.model.joint_kinds import KIND_LIST, KINDS, JointKind
 from linkwright.model.placements import body_lengths, length_scale
 from linkwright.model.requested_analysis import System
+from linkwright.model.units import Units
 
 ShapeKind = Literal["box", "cylinder", "cone", "sphere", "capsule", "mesh"]
 
@@ -199,6 +200,7 @@ class Description:
     ground_name: str = "ground"
     more_grounds: tuple[str, ...] = ()  # frames on ground that the model file calls ground bodies too
     ground_inertia: tuple[float, Floats, Floats] | None = None
+    units: Units = field(default_factory=Units)  # in which it was written, and is shown; every number here is SI
 
     def __post_init__(self) -> None:
         done: dict[int, Any] = {}  # one array that serves twice stays one

@@ -184,9 +184,10 @@ class Expression(Symbol):
 
 @dataclass(frozen=True)
 class Number(Expression):
-    """A constant."""
+    """A constant. `unit` is only how it was written, as `40 mm` for 0.04: no part of its value."""
 
     value: float
+    unit: str = field(default="", compare=False, repr=False)
 
     def evaluate(self, names: Mapping[str, Any]) -> Any:
         return self.value

@@ -14,6 +14,7 @@ from linkwright.model.body_motion import QUANTITIES, spread, steady_signs, turne
 from linkwright.model.coupling_relation import TURN, constant_changes, couplings, relation_of, whole_turns
 from linkwright.model.description import Description
 from linkwright.model.elements import Coupling
+from linkwright.model.expression import numeric_values
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.topology import driven_coordinates, gear_order, initial_coordinates
 from linkwright.spatial.algebra import cross, point_acceleration, point_velocity
@@ -70,12 +71,12 @@ def _refer_by_relation(
     measured: Callable[[int, Floats | None], Floats],
 ) -> None:
     """Add, at the first time, the angle whose whole turns a coupling of joints' first coordinates tells."""
-    relation, joints, names = relation_of(d, coupling)
+    relation, joints, numbers = relation_of(d, coupling)
     keys = [(joints[at], index) for at, index in relation.coordinates]
     loose = [k for k, turns in enumerate(relation.turning) if turns and keys[k] not in references]
     if not loose or any(index for _, index in keys):
         return
-    p = [np.asarray(parameters[name], dtype=np.float64) for name in names]
+    p = [numeric_values(x, parameters) for x in numbers]
     changes = constant_changes(relation, [float(x.reshape(-1)[0]) for x in p])
     k = next((k for k in loose if changes[k]), None)
     if k is None:

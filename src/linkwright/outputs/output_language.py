@@ -218,12 +218,17 @@ class _Reader:
 
     def __init__(self, d: Description) -> None:
         self.d = d
+        self._names = {name.lower() for name in d.parameters}
 
     def read(self, node: Any) -> Expression:
+        from linkwright.formats.mks.dimensions import measured  # weight: lark
         from linkwright.formats.mks.syntax import Applied, Dotted, Num, Word  # weight: lark
 
+        number = measured(node, self._names)
+        if number is not None:
+            return Number(number[1].si(number[0]), number[1].text)
         if isinstance(node, Num):
-            return self._number(node)
+            return Number(float(node.value))
         if isinstance(node, Word):
             return self._word(node)
         if isinstance(node, Dotted):
@@ -231,16 +236,6 @@ class _Reader:
         if isinstance(node, Applied):
             return self._operation(node) if node.operation else self._call(node)
         raise ModelError("an output is made of numbers, names and functions, without lists")
-
-    def _number(self, node: Any) -> Expression:
-        if node.unit is None:
-            return Number(float(node.value))
-        from linkwright.formats.mks.values import UNITS  # weight: lark
-
-        unit = node.unit.text.lower()
-        if unit not in UNITS:
-            raise NameNotFound("unit", node.unit.text, list(UNITS))
-        return Number(float(node.value) * UNITS[unit])
 
     def _word(self, node: Any) -> Expression:
         from linkwright.formats.mks.values import CONSTANTS  # weight: lark
@@ -259,6 +254,12 @@ class _Reader:
         raise NameNotFound("parameter", word, [*d.parameters, "TIME"])
 
     def _operation(self, node: Any) -> Expression:
+        from linkwright.formats.mks.dimensions import last_measured  # weight: lark
+
+        ending = last_measured(node, self._names)
+        if ending is not None:
+            product, x, unit = ending
+            return Call(product.function.text, (self.read(product.arguments[0]), Number(unit.si(x), unit.text)))
         return Call(node.function.text, tuple(self.read(x) for x in node.arguments))
 
     def _call(self, node: Any) -> Expression:

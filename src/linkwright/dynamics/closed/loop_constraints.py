@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 
 from linkwright.constraints import coupling_forms
-from linkwright.constraints.constraint_equations import Constraint, by_follower
+from linkwright.constraints.constraint_equations import Constraint, by_follower, own_numbers
 from linkwright.constraints.constraint_forms import Form, coordinate, drift, equations, jacobian, law_rates
 from linkwright.dynamics.traversals.traversal import Link, Unrolled
 from linkwright.model.coupling_relation import TURN, Relation, counted_by_relation, whole_turns
-from linkwright.model.expression import Expression
 from linkwright.spatial.algebra import Array, dot, is_zero, motion_cross
 from linkwright.spatial.rotation import General, Transform, by_column
 from linkwright.tape.scalar import is_recorded
@@ -314,7 +313,7 @@ def _coupling(
     positions: Mapping[int, int],
 ) -> ConstraintAtState:
     """Φ(x, t) = 0 with Φ̈ = Φ_x ẍ + curvature. A tree joint's q counts its turns; Φ tells those of another."""
-    parameters = [expression.evaluate(around.names) for expression in c.numbers if isinstance(expression, Expression)]
+    parameters = own_numbers(c, around.names)
     joints, loops = c.source.joints, [j for j in c.source.joints if j not in positions]
     t = around.names["TIME"] if relation.clock else 0.0
     x: list[Any] = []

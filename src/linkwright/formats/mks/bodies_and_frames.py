@@ -11,9 +11,10 @@ from linkwright.base.arguments import free_name
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes, Registry
+from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.parser import Parsed
 from linkwright.formats.mks.syntax import Fault, Group, Item, Listed, Node, Problems, Statement, Word
-from linkwright.formats.mks.values import Scope, colour_of, now_of
+from linkwright.formats.mks.values import Scope, now_of
 from linkwright.model.builder import Builder
 from linkwright.model.builder_parts import Body, Frame
 from linkwright.model.description import GROUND_NAMES
@@ -22,6 +23,7 @@ from linkwright.model.expression import Expression
 from linkwright.model.model_checks import ROTATION_TOLERANCE, impossible_inertias, rotation_fault, rotation_faults
 from linkwright.model.placements import are_parallel, axes_of, axis_frame
 from linkwright.model.quantities import Numeric
+from linkwright.model.units import INERTIA, LENGTH, MASS, Dimension
 
 _FLIP = np.diag([1.0, -1.0, -1.0])
 _QUARTERS = [
@@ -115,7 +117,7 @@ class Places:
                 if extra is not None and extra.label is not None:
                     raise Fault(extra.label, f"{a.owner} has {axes.key!r} already, which holds its axes; keep one")
         origin = a.get("origin")
-        p: Array = np.zeros(3) if origin is None else self._array(self.scope.point(origin.value))
+        p: Array = np.zeros(3) if origin is None else self._array(self.scope.point(origin.value, LENGTH))
         if axes is not None and axes.key == "pqr":
             r, first = self._pqr(axes.value, a.owner)
             if origin is not None:
@@ -127,20 +129,20 @@ class Places:
             r = self._directions(a)
         return r, p
 
-    def _vectors(self, node: Node, what: str) -> list[list[Numeric]]:
+    def _vectors(self, node: Node, what: str, dimension: Dimension | None) -> list[list[Numeric]]:
         if not isinstance(node, Listed) or len(node.entries) != 3:
             raise Fault(node, f"expected {what} in brackets: [(..), (..), (..)]")
-        return [self.scope.point(entry) for entry in node.entries]
+        return [self.scope.point(entry, dimension) for entry in node.entries]
 
     def _pqr(self, node: Node, owner: str) -> tuple[Array, Array]:
-        p, q, r = self._vectors(node, "three points")
+        p, q, r = self._vectors(node, "three points", LENGTH)
         h, f = (self.straight([0.0 if a == b else b - a for a, b in zip(p, x, strict=True)]) for x in (q, r))
         if are_parallel(self._now(h), self._now(f)):
             raise Fault(node, f"p, q and r of {owner} lie on one line or coincide; they must span a plane")
         return axes_of(h, f), self._array(p)
 
     def _literal(self, node: Node, owner: str) -> Array:
-        columns = self._vectors(node, "three axes f, g, h")
+        columns = self._vectors(node, "three axes f, g, h", None)
         rotation = np.stack([self._array(c) for c in columns], axis=1)
         off, left = rotation_faults(np.array([self._now(list(rotation.reshape(-1)))]).reshape(1, 3, 3))
         if off[0] > ROTATION_TOLERANCE or left[0]:
@@ -152,7 +154,7 @@ class Places:
         h, f = a.get("h"), a.get("f")
         if h is None and f is None:
             return np.eye(3)
-        hh: list[Numeric] = [0.0, 0.0, 1.0] if h is None else self.straight(self.scope.point(h.value))
+        hh: list[Numeric] = [0.0, 0.0, 1.0] if h is None else self.straight(self.scope.point(h.value, None))
         if f is None and h is not None:
             if is_bound(hh):
                 raise Fault(h.value, f"h of {a.owner} depends on a parameter; give f = (..) too")
@@ -160,7 +162,7 @@ class Places:
                 raise Fault(h.value, f"h of {a.owner} is zero; give it a direction")
             return axis_frame(np.array(hh))
         assert f is not None
-        ff = self.straight(self.scope.point(f.value))
+        ff = self.straight(self.scope.point(f.value, None))
         if are_parallel(self._now(hh), self._now(ff)):
             raise Fault(f.value, f"h and f of {a.owner} are parallel or zero; give two directions")
         return axes_of(hh, ff)
@@ -271,7 +273,7 @@ class Places:
             if "com" in a:
                 raise Fault(centre, f"{a.owner} has both a center of gravity and a com; keep one")
             if not drawn:
-                p, drawn = self._array(self.scope.point(centre.value)), True
+                p, drawn = self._array(self.scope.point(centre.value, LENGTH)), True
         mass, com, inertia = self._weights(a, r, p)
         unphysical = "unphysical" in a.flags and not is_bound(inertia)
         body = self.b.body(name.text, mass, com, inertia, unphysical=unphysical)
@@ -287,20 +289,20 @@ class Places:
         mass: Numeric = 0.0
         weight, centre, com = a.get("mass"), a.get("center of gravity"), a.get("com")
         if weight is not None:
-            mass = self.scope.numeric(weight.value)
+            mass = self.scope.numeric(weight.value, MASS)
             if self._now([mass])[0] < 0.0:
                 raise Fault(weight.value, f"the mass of {a.owner} is negative; give 0 or more")
         at: Any = np.zeros(3)
         if com is not None:
-            at = self.scope.point(com.value)
+            at = self.scope.point(com.value, LENGTH)
         elif centre is not None:
-            drawn = self.scope.point(centre.value)
+            drawn = self.scope.point(centre.value, LENGTH)
             apart = [0.0 if x == y else x - y for x, y in zip(drawn, p, strict=True)]
             at = r.T @ self._array(apart)
         inertia: list[Numeric] = [0.0] * 6
         tensor = a.get("inertia")
         if tensor is not None:
-            inertia = self.scope.vector(tensor.value, 3, 6)
+            inertia = self.scope.vector(tensor.value, INERTIA, 3, 6)
             inertia += [0.0] * (6 - len(inertia))
             if "unphysical" not in a.flags and impossible_inertias(np.array([self._now(inertia)]))[0]:
                 text = f"no body can have the inertia of {a.owner}: xx, yy, zz (, xy, xz, yz) about the centre of "

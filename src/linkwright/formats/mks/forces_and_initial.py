@@ -11,7 +11,7 @@ from linkwright.formats.mks.cam_segments import entries_of
 from linkwright.formats.mks.joints_and_drivers import Links
 from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Item, Node, Num, Statement, Vector, Word, either
 from linkwright.model.builder_parts import Frame, Joint
-from linkwright.model.expression import Expression, Number
+from linkwright.model.expression import Call, Expression, Number
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.motion_laws import MOTION_LAWS
 from linkwright.model.quantities import (
@@ -23,6 +23,19 @@ from linkwright.model.quantities import (
     joint_index,
     rate_names,
     turns,
+)
+from linkwright.model.units import (
+    ANGLE,
+    DAMPING,
+    FORCE,
+    LENGTH,
+    RATE,
+    SPEED,
+    STIFFNESS,
+    TIME,
+    TORQUE,
+    TURN_DAMPING,
+    Dimension,
 )
 
 HEADS = "spring damper friction stop actuator force torque"
@@ -53,7 +66,19 @@ _BETWEEN = {
 }
 #: The labels of a force's law and of the constants of one, in the order in which they are written.
 LAW_CONSTANTS = ("stiffness", "rest", "length", "friction", "speed", "lower", "upper", "damping", "law", "effort limit")
-_ANGLES = ("rest", "speed", "lower", "upper")
+#: What they are: of a force along a length, and of a torque about an angle.
+_CONSTANT_DIMENSIONS = {
+    "stiffness": (STIFFNESS, TORQUE),
+    "rest": (LENGTH, ANGLE),
+    "length": (LENGTH, LENGTH),
+    "friction": (FORCE, TORQUE),
+    "speed": (SPEED, RATE),
+    "lower": (LENGTH, ANGLE),
+    "upper": (LENGTH, ANGLE),
+    "damping": (DAMPING, TURN_DAMPING),
+    "law": (FORCE, TORQUE),
+    "effort limit": (FORCE, TORQUE),
+}
 _ZERO = (0.0, 0.0, 0.0)
 _POSITIVE = ("speed", "effort limit")
 _NOT_NEGATIVE = ("stiffness", "damping", "friction", "length")
@@ -81,6 +106,13 @@ def _terms(node: Node) -> list[Node]:
     if isinstance(node, Applied) and node.operation and node.function.text in ("add", "sub", "neg"):
         return [term for argument in node.arguments for term in _terms(argument)]
     return [node]
+
+
+def force_dimension(head: str, key: str, angular: bool) -> Dimension:
+    """The dimension of a number of a force or of its law, by its label; a stop's damping is of its stiffness."""
+    if head == "stop" and key == "damping":
+        return TIME if angular else TIME.times(LENGTH, -1)
+    return _CONSTANT_DIMENSIONS[key][angular]
 
 
 class Loads(Links):
@@ -123,12 +155,25 @@ class Loads(Links):
         joint = self.joints.find(quantity.of[0]) if quantity.kind == "joint" else None
         return isinstance(joint, Joint) and turns(joint.kind, quantity.index)
 
-    def law(self, node: Node, measure: Callable[[Node], Quantity] | None = None) -> Expression:
+    def law(
+        self, node: Node, dimension: Dimension | None, measure: Callable[[Node], Quantity] | None = None
+    ) -> Expression:
         """An expression of TIME, parameters and quantities: all, or those that `measure` takes."""
-        expression = self.scope.value(node, time=True, measure=measure or self.quantity).expression
-        if self.unit != 1.0:
+        read = measure or self.quantity
+
+        def measured(part: Node) -> tuple[Quantity, Dimension]:
+            quantity = read(part)
+            return quantity, self.dimension_of(quantity)
+
+        expression = self.scope.value(node, dimension, time=True, measure=measured).expression
+        if not self.scope.units.of(ANGLE).is_si:
             self._check_units(node)
         return expression
+
+    def dimension_of(self, quantity: Quantity) -> Dimension:
+        """Of a coordinate, a distance or a rate."""
+        dimension = ANGLE if self._is_angle(quantity) else LENGTH
+        return dimension.times(TIME, -1) if quantity.rate else dimension
 
     def read_coupling(self, s: Statement) -> None:
         name, equation = self.name(s), s.items[0]
@@ -140,10 +185,23 @@ class Loads(Links):
                 joint = self.joint_of(side)
                 words = [f"{joint.name}.{part}" for part in COORDINATES.get(joint.kind, ())]
                 raise Fault(side, f"{side.text!r} is a joint" + (f"; write {either(words)}" if words else ""))
-        left, right = (self.law(node, self._coordinate_of) for node in sides)
-        if self.unit != 1.0:
-            sign = Word(equation.start, equation.end, "sub")
-            self._check_units(Applied(equation.start, equation.end, sign, sides, 1, True))
+        left: Expression
+        right: Expression
+        sign = Word(equation.start, equation.end, "sub")
+        difference = Applied(equation.start, equation.end, sign, sides, 1, True)
+        if isinstance(equation.label, Dotted):
+            left = self._coordinate_of(equation.label)
+            right = self.law(equation.value, self.dimension_of(left), self._coordinate_of)
+            if not self.scope.units.of(ANGLE).is_si:
+                self._check_units(difference)
+        else:
+            # Both sides have units, or none has: they are read as one, of the dimension of its first coordinate.
+            first = next((x for x in _terms(difference) if isinstance(x, Dotted)), None)
+            dimension = None if first is None else self.dimension_of(self._coordinate_of(first))
+            whole = self.law(difference, dimension, self._coordinate_of)
+            left, right = whole, Number(0.0)
+            if isinstance(whole, Call) and whole.function == "sub":
+                left, right = whole.arguments
         self.joints.put(name, self.b.coupling(name.text, left if right == Number(0.0) else (left, right)))
 
     def _coordinate_of(self, node: Node) -> Quantity:
@@ -167,7 +225,7 @@ class Loads(Links):
             angles = [x for x in terms if isinstance(x, Dotted) and self._is_angle(self.quantity(x))]
             for other in terms if angles else ():
                 plain = isinstance(other, Num) or (isinstance(other, Word) and other.text.lower() != "time")
-                value = self.scope.value(other) if plain else None
+                value = self.scope.value(other, None) if plain else None
                 if value is not None and not value.angle and value.number != 0.0:
                     name = f"{angles[0].name.text}.{angles[0].part.text}"
                     text = f"{name} is in radians in a law, and this has no unit beside it; write it with deg or rad"
@@ -200,7 +258,7 @@ class Loads(Links):
             text = f"{a.owner} needs a coordinate; joint {joint.name!r} is {joint.kind} and has rates alone"
             raise Fault(a.need("joint").value, text)
         method, *needed = _ON_JOINT[head]
-        constants = self._constants(a, needed, angular=turns(joint.kind, index))
+        constants = self._constants(a, head, needed, angular=turns(joint.kind, index))
         getattr(self.b, method)(joint, **constants, index=index, name=name)
 
     def _between(self, a: Attributes, head: str, name: Word) -> None:
@@ -210,14 +268,14 @@ class Loads(Links):
         if head == "torque":
             raise Fault(a.at, f"{a.owner} is between two frames; give one frame, and reaction = ... for the other body")
         method, *needed = _BETWEEN[head]
-        getattr(self.b, method)(first, second, **self._constants(a, needed, angular=False), name=name.text)
+        getattr(self.b, method)(first, second, **self._constants(a, head, needed, angular=False), name=name.text)
 
     def _at_place(self, a: Attributes, name: Word) -> None:
         self._refuse(a, ("law",), "at one frame")
         place = self.place_of(a.need("triad").value, "frame", owner=a.owner, name=name.text)
         if a.get("force") is None and a.get("torque") is None:
             raise Fault(a.at, f"{a.owner} has no size; give force = (x, y, z) or torque = (x, y, z)")
-        vectors = [self._laws(a.get(key)) for key in ("force", "torque")]
+        vectors = [self._laws(a.get(key), dimension) for key, dimension in (("force", FORCE), ("torque", TORQUE))]
         axes, reaction = a.get("axes"), a.get("reaction")
         of: Any = "frame"
         if axes is not None:
@@ -243,14 +301,15 @@ class Loads(Links):
             if item is not None and item.label is not None:
                 raise Fault(item.label, f"{a.owner}, {what}, has no {key!r}; remove it")
 
-    def _laws(self, item: Item | None) -> Any:
+    def _laws(self, item: Item | None, dimension: Dimension) -> Any:
         """Three numbers or laws; the third of a force in the plane is 0."""
         if item is None:
             return _ZERO
         node = item.value
         if not isinstance(node, Vector) or len(node) not in ((2, 3) if item.key == "force" else (3,)):
             raise Fault(node, f"expected {'2 or ' * (item.key == 'force')}3 numbers or laws in parentheses")
-        return [*(node.values or [self.law(entry) for entry in node.entries]), 0.0][:3]
+        laws = [self.law(entry, dimension) for entry in node.entries]
+        return [*(laws or self.scope.vector(node, dimension, len(node))), 0.0][:3]
 
     def _coordinate(self, item: Item) -> tuple[Joint, int]:
         """The joint and the number of its coordinate that `joint = hinge` or `joint = hinge.angle` names."""
@@ -266,20 +325,21 @@ class Loads(Links):
         return joint, self._index(joint, node.part)[0]
 
     # -- numbers of forces ----------------------------------------------------------------------------------
-    def _constants(self, a: Attributes, needed: list[str], *, angular: bool) -> dict[str, Expression]:
+    def _constants(self, a: Attributes, head: str, needed: list[str], *, angular: bool) -> dict[str, Expression]:
         """The numbers and the law that a force has, by the builder's names for them."""
         for key in needed:
             a.need(key)
         there = [(key, a.need(key).value) for key in LAW_CONSTANTS if key in a]
-        return {
-            key.removeprefix("effort "): self.law(node) if key == "law" else self._constant(a.owner, key, node, angular)
-            for key, node in there
-        }
+        constants = {}
+        for key, node in there:
+            dimension = force_dimension(head, key, angular)
+            read = self.law(node, dimension) if key == "law" else self._constant(a.owner, key, node, dimension)
+            constants[key.removeprefix("effort ")] = read
+        return constants
 
-    def _constant(self, owner: str, key: str, node: Node, angular: bool) -> Expression:
-        """A number of a force, by its label; of one that acts on an angle, some are angles."""
-        value = self.scope.value(node)
-        value = self.angle(value) if angular and key in _ANGLES else value
+    def _constant(self, owner: str, key: str, node: Node, dimension: Dimension) -> Expression:
+        """A number of a force, by its label."""
+        value = self.scope.value(node, dimension)
         if not allowed(key, self.scope.now(value, node)):
             wrong = "is not positive" if key in _POSITIVE else "is negative; give 0 or more"
             raise Fault(node, f"the {key} of {owner} {wrong}")
@@ -295,8 +355,7 @@ class Loads(Links):
             if isinstance(label, Applied) and label.function.text.lower() not in ("distance", "distance_rate"):
                 raise Fault(label.function, f"{label.function.text!r} has no initial value; there is distance(a, b)")
             quantity = self.quantity(label)
-            value = self.scope.value(item.value)
-            value = self.angle(value) if self._is_angle(quantity) else value
+            value = self.scope.value(item.value, self.dimension_of(quantity))
             self.scope.now(value, item.value)
             try:
                 self.b.initial(quantity, value.expression)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.base.arguments import free_name, shortened
+from linkwright.base.arguments import free_name
 from linkwright.formats.mks.attributes import Attributes, Registry
 from linkwright.formats.mks.bodies_and_frames import Places, turn_as_drawn, turned
 from linkwright.formats.mks.parser import Parsed
@@ -24,22 +24,56 @@ from linkwright.formats.mks.syntax import (
     did_you_mean,
     either,
 )
-from linkwright.formats.mks.values import Scope, Value
+from linkwright.formats.mks.values import Scope
 from linkwright.model.builder_parts import Frame, Joint
 from linkwright.model.description import LOSSES
 from linkwright.model.elements import PointConstraint, is_bound
-from linkwright.model.expression import Call, Expression, Number
+from linkwright.model.expression import Expression
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.quantities import COORDINATES, POSITIONS, Numeric, joint_index
 from linkwright.model.topology import Groups, circle
+from linkwright.model.units import (
+    ANGLE,
+    DAMPING,
+    FORCE,
+    FREQUENCY,
+    INERTIA,
+    LENGTH,
+    MASS,
+    PITCH,
+    SPEED,
+    TORQUE,
+    TURN_DAMPING,
+    Dimension,
+)
 
-DEGREE = math.pi / 180.0
 #: Kinds whose coordinates are all angles, so that their limits are.
 ANGULAR = ("revolute", "screw", "universal")
+#: What the numbers of a joint are: where it slides, and where it turns. Per radian, whatever the angle unit.
+JOINT_NUMBERS = {
+    "lower": (LENGTH, ANGLE),
+    "upper": (LENGTH, ANGLE),
+    "velocity limit": (SPEED, FREQUENCY),
+    "effort limit": (FORCE, TORQUE),
+    "damping": (DAMPING, TURN_DAMPING),
+    "friction": (FORCE, TORQUE),
+    "armature": (MASS, INERTIA),
+}
 #: The limits of a joint by label: what the builder calls them. The description adds "_limit" to the last two.
 LIMITS = {"lower": "lower", "upper": "upper", "velocity limit": "velocity", "effort limit": "effort"}
 DRAWN = ("associated body", "at", "axis")  # what a joint between bodies is drawn by
 FLAGS = ("cut", "passive", "actuated", "exact", "lossless")
+
+
+def dimension_of_joint(kind: str, label: str) -> Dimension | None:
+    """The dimension of a number of a joint; None for joints that slide and turn, whose numbers are in SI units."""
+    turning = {not is_length for is_length in KINDS[kind].lengths[1]}
+    return JOINT_NUMBERS[label][turning.pop()] if len(turning) == 1 else None
+
+
+def gear_ratio(follower: Dimension, leader: Dimension) -> Dimension:
+    """The dimension of a gear's ratio, by those of its coordinates; a rack on a pinion has a radius."""
+    return follower.times(leader, -1)._replace(angle=0)
 
 
 class Links(Places):
@@ -47,31 +81,12 @@ class Links(Places):
 
     def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
         super().__init__(parsed, problems, scope)
-        self.unit = 1.0  # radians in the unit of plain angles
         self.joints: Registry[Joint | PointConstraint] = Registry("joint, rod or point constraint", parsed.broken)
         self.edges: list[tuple[int, int]] = []  # bodies that joints hold together in the tree
         self.drivers: Registry[bool] = Registry("driver or force", parsed.broken)
         self.gears: Registry[bool] = Registry("gear", parsed.broken)
         self.gear_of: dict[str, str] = {}  # the gear of every follower
         self.leaders: dict[str, str] = {}  # the leader of every follower
-
-    # -- angles -------------------------------------------------------------------------------------------
-    def angle(self, value: Value) -> Value:
-        """A value in radians: one without units is in the unit of the model."""
-        if self.unit == 1.0:
-            return value
-        if value.mixed is not None:
-            texts = (" ".join(self.problems.text[n.start : n.end].split()) for n in value.mixed)
-            one, other = (shortened(text, 60) for text in texts)
-            text = f"{one} has a unit of angle, and {other} beside it has none; "
-            text += "give every term a unit (as 5 deg), or none and they are all in degrees"
-            raise Fault(value.mixed[1], text)
-        if value.angle:
-            return value
-        if value.number is not None:
-            return Value(Number(value.number * self.unit), value.number * self.unit, True)
-        product = Call("mul", (value.expression, Number(self.unit)))
-        return Value(product, None, True, value.size + 2, value.depth + 1)
 
     # -- joints -------------------------------------------------------------------------------------------
     def read_joint(self, s: Statement) -> None:
@@ -109,12 +124,12 @@ class Links(Places):
             raise Fault(a.at, f"{a.owner} slides along an axis; add axis = (x, y, z)")
         direction: list[Numeric] = [0.0, 0.0, 1.0]
         if axis is not None:
-            direction = self.straight(self.scope.point(axis.value))
+            direction = self.straight(self.scope.point(axis.value, None))
         if axis is not None and not any(self._now(direction)):
             raise Fault(axis.value, f"the axis of {a.owner} is zero; give it a direction")
         if place is None and kind not in ("prismatic", "fixed", "free"):
             raise Fault(a.at, f"{a.owner} has no point; add at = (x, y, z), in ground's axes as drawn")
-        return {"axis": direction, "at": None if place is None else self.scope.point(place.value)}
+        return {"axis": direction, "at": None if place is None else self.scope.point(place.value, LENGTH)}
 
     def _agreeing(self, kind: str, i: Frame, j: Frame) -> Frame:
         """Frame j with its axes turned to agree with those of i, as the bodies are drawn."""
@@ -133,10 +148,7 @@ class Links(Places):
         for label, key in LIMITS.items():
             item = a.get(label)
             if item is not None:
-                value = self.scope.value(item.value)
-                if kind in ANGULAR and key in ("lower", "upper"):
-                    value = self.angle(value)
-                options[key] = self.scope.plain(value, item.value)
+                options[key] = self.scope.constant(item.value, dimension_of_joint(kind, label))
         if options.get("lower", -math.inf) > options.get("upper", math.inf):
             raise Fault(a.need("lower"), f"the lower limit of {a.owner} is above its upper limit; swap them")
         for key in ("velocity", "effort"):
@@ -145,17 +157,14 @@ class Links(Places):
         for key in (*LOSSES, "armature"):
             item = a.get(key)
             if item is not None:
-                value = self.scope.value(item.value)
-                options[key] = (
-                    self.scope.bound_number(value, item.value)
-                    if key == "armature"
-                    else self.scope.plain(value, item.value)
-                )
+                dimension = dimension_of_joint(kind, key)
+                read = self.scope.numeric if key == "armature" else self.scope.constant
+                options[key] = read(item.value, dimension)
                 if self._now([options[key]])[0] < 0.0:
                     raise Fault(item.value, f"the {key} of {a.owner} is negative; give 0 or more")
         if kind == "screw":
             item = a.need("pitch")
-            options["pitch"] = self.scope.numeric(item.value)
+            options["pitch"] = self.scope.numeric(item.value, PITCH)
             if options["pitch"] == 0.0:
                 raise Fault(item.value, f"the pitch of {a.owner} is zero; give m/rad")
         options["cut"] = "cut" in a.flags
@@ -195,11 +204,9 @@ class Links(Places):
             text = f"joints follow each other in a circle, {' → '.join(passed)}; remove one gear"
             raise Fault(ends[1].value, text)
         ratio, offset = a.get("ratio"), a.get("offset")
-        r: Numeric = 1.0 if ratio is None else self.scope.numeric(ratio.value)
-        o: Numeric = 0.0
-        if offset is not None:
-            value = self.scope.value(offset.value)
-            o = self.scope.bound_number(self.angle(value) if follower.kind in ANGULAR else value, offset.value)
+        driven, driving = (ANGLE if joint.kind in ANGULAR else LENGTH for joint in (follower, leader))
+        r: Numeric = 1.0 if ratio is None else self.scope.numeric(ratio.value, gear_ratio(driven, driving))
+        o: Numeric = 0.0 if offset is None else self.scope.numeric(offset.value, driven)
         self.b.mimic(follower, leader, r, o, name=name.text)
         self.gear_of[follower.name], self.leaders[follower.name] = name.text, leader.name
 
@@ -233,7 +240,7 @@ class Links(Places):
         ends = a.pair("triad")
         first, second = self.two_places(ends[0].value, ends[1].value, a.owner, name.text)
         item = a.need("length")
-        value = self.scope.value(item.value)
+        value = self.scope.value(item.value, LENGTH)
         if not self.scope.now(value, item.value) > 0.0:
             raise Fault(item.value, f"the length of {a.owner} is not positive; two points that meet are a joint")
         return self.b.rod(first, second, value.expression, name.text)
@@ -266,9 +273,8 @@ class Links(Places):
             text = "expected what is driven and its law, such as: block.x = 2*sin(TIME), rev1.angle = TIME, "
             raise Fault(item, text + "distance(a, b) = 3 or angle(a.f, b.f) = TIME")
 
-    def _law_of(self, node: Node, *, angle: bool) -> Expression:
-        value = self.scope.value(node, time=True)
-        return (self.angle(value) if angle else value).expression
+    def _law_of(self, node: Node, dimension: Dimension) -> Expression:
+        return self.scope.value(node, dimension, time=True).expression
 
     def place_or_joint(self, node: Dotted, parts: tuple[str, ...]) -> Frame | Joint:
         """What a coordinate is of: a place if it has a part of this name, or if no joint has the name."""
@@ -294,7 +300,7 @@ class Links(Places):
             if place.body == self.b.ground:
                 text = f"driver {name.text!r} drives {place.label!r}, which is on ground and cannot move"
                 raise Fault(target.name, text)
-            self.b.driver("absolute", place.label, self._law_of(law, angle=False), coordinate=part, name=name.text)
+            self.b.driver("absolute", place.label, self._law_of(law, LENGTH), coordinate=part, name=name.text)
             return
         names = COORDINATES.get(joint.kind, ())
         if not names:
@@ -304,7 +310,7 @@ class Links(Places):
         if index is None:
             text = f"joint {joint.name!r} is {joint.kind} and has no coordinate {target.part.text!r}; drive its "
             raise Fault(target.part, text + either(list(names)))
-        prescribed = self._law_of(law, angle=names[index].startswith("angle"))
+        prescribed = self._law_of(law, ANGLE if names[index].startswith("angle") else LENGTH)
         self.b.driver("joint", joint, prescribed, index=index, name=name.text)
 
     def _drive_between(self, name: Word, target: Applied, law: Node) -> None:
@@ -326,5 +332,5 @@ class Links(Places):
             ends.append(argument)
             axes.append(axis)
         first, second = self.two_places(ends[0], ends[1], owner, name.text)
-        prescribed = self._law_of(law, angle=what == "angle")
+        prescribed = self._law_of(law, ANGLE if what == "angle" else LENGTH)
         self.b.driver(what, first, prescribed, other=second, axes=(axes[0], axes[1]), name=name.text)  # type: ignore[arg-type]

@@ -14,10 +14,11 @@ import numpy as np
 
 from linkwright.base.arguments import first_few
 from linkwright.base.locks import cached_property
-from linkwright.errors import FormatError, LinkwrightError, MksError
+from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError
 from linkwright.formats.mks.attributes import Registry
+from linkwright.formats.mks.colours import colour_of
+from linkwright.formats.mks.dimensions import Value
 from linkwright.formats.mks.forces_and_initial import HEADS, Loads
-from linkwright.formats.mks.joints_and_drivers import DEGREE
 from linkwright.formats.mks.parser import Parsed, parse
 from linkwright.formats.mks.syntax import (
     Enough,
@@ -31,18 +32,23 @@ from linkwright.formats.mks.syntax import (
     did_you_mean,
     either,
 )
-from linkwright.formats.mks.values import CONSTANTS, Scope, Value, colour_of, constant, words_of
+from linkwright.formats.mks.values import CONSTANTS, Scope, constant, words_of
 from linkwright.formats.model_files import finite_arithmetic, read_bytes
 from linkwright.model.description import SHAPE_SIZES, Description
 from linkwright.model.expression import Number
 from linkwright.model.requested_analysis import FIXED_STEP_METHODS, LABELS, LEAST_TOLERANCE, SIMULATION_METHODS
+from linkwright.model.units import ACCELERATION, ANGLE, LENGTH, NUMBER, TIME, Units, in_words
 from linkwright.tape.block import undisturbed
 
 T = TypeVar("T")
+_EXAMPLES = {"length": "mm", "mass": "g", "force": "N", "time": "ms", "angle": "degree"}
 MAX_BYTES = 4 * 2**20
 _METHODS = {name.replace("-", " "): name for name in SIMULATION_METHODS}
 _FREEDOM = {"minimum norm": "minimum-norm", "pivoting": "pivoting"}
-_ANGLES = {"degree": DEGREE, "degrees": DEGREE, "deg": DEGREE, "radian": 1.0, "radians": 1.0, "rad": 1.0}
+#: The settings that say units, by their labels.
+UNIT_LABELS = {f"{name} unit": name for name in ("length", "mass", "force", "time", "angle")}
+_DIMENSIONS = dict.fromkeys(("start", "end", "interval", "dt"), TIME)
+_DIMENSIONS |= dict.fromkeys(("assembly_tolerance", "constraint_tolerance"), LENGTH)
 _ANALYSES = ("kinematic", "dynamic", "static", "inverse dynamic")
 _MOST_STEPS = 10_000_000
 
@@ -99,9 +105,12 @@ class ModelText:
     def parameter_values(self, parameters: Mapping[str, float | str] | None = None) -> dict[str, float]:
         """The values of all PARAMETERs, those that depend on others too; `parameters` gives some other values."""
         parsed, form = self._parsed
-        problems, scope = form.copy(self.file), Scope()
+        problems = form.copy(self.file)
+        scope = Scope(problems.text)
         with suppress(Enough):
-            Reader(parsed, problems, scope).read_parameters(dict(parameters or {}))
+            reader = Reader(parsed, problems, scope)
+            reader.read_units()
+            reader.read_parameters(dict(parameters or {}))
         if problems:
             problems.fail()
         return scope.all_values()
@@ -120,7 +129,8 @@ def parse_mks(
 
 
 def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]) -> Description:
-    reader = Reader(parsed, problems, Scope())
+    reader = Reader(parsed, problems, Scope(problems.text))
+    reader.read_units()
     reader.read_parameters(parameters)
     reader.each("system", reader.read_system)
     reader.read_bodies()
@@ -148,11 +158,30 @@ class Reader(Loads):
     def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
         super().__init__(parsed, problems, scope)
         self._settings: dict[str, Any] | None = None
+        self._only_units = False
         self._has_gravity = False
         self.shapes: Registry[bool] = Registry("shape", parsed.broken)
         self.traces: Registry[bool] = Registry("trace", parsed.broken)
 
-    # -- parameters ---------------------------------------------------------------------------------------
+    # -- units and parameters -----------------------------------------------------------------------------
+    def read_units(self) -> None:
+        """What numbers without units are in: the first SYSTEM says it for the whole text."""
+        system = next((s for s in self.parsed.statements if s.head.text.lower() == "system"), None)
+        units = Units()
+        for item in () if system is None else system.items:
+            name = UNIT_LABELS.get(item.key)
+            if name is None:
+                continue
+            try:
+                if not isinstance(item.value, Word) or item.value.quoted:
+                    raise Fault(item.value, f"the {item.key} is a unit, such as {_EXAMPLES[name]}")
+                units = units.with_unit(name, item.value.text)
+            except ModelError as error:
+                self.problems.add(item.value, f"{error}; write one such as {_EXAMPLES[name]}")
+            except Fault as fault:
+                self.problems.add_fault(fault)
+        self.scope.units = units
+
     def read_parameters(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
             if isinstance(value, str):
@@ -165,9 +194,8 @@ class Reader(Loads):
             if s.head.text.lower() == "parameter" and s.name is not None:
                 self.scope.later[s.name.text.lower()] = (s.name.start, self.problems.line_of(s.name.start))
         self.each("parameter", self._parameter)
-        for name, number in self.scope.without_unit:
-            text = f"{name} is an angle: write {number:.6g} deg or {math.radians(number):.6g} rad"
-            raise FormatError(text, file=self.problems.file, element=name)
+        for misfit in self.scope.misfits:
+            raise FormatError(_misfit(*misfit), file=self.problems.file, element=misfit[0])
         for key in self.scope.overridden:
             if key not in self.parsed.broken and not self.problems:
                 name = next(n for n in values if n.lower() == key)
@@ -183,7 +211,7 @@ class Reader(Loads):
         if not name.text.isidentifier() or name.text == "TIME":
             raise Fault(name, f"{name.text!r} cannot name a parameter; use a letter, then letters and digits")
         try:
-            value = self.scope.value(s.items[0].value)
+            value = self.scope.value(s.items[0].value, None)
             self.scope.now(value, s.items[0].value)
         except Fault:
             self.scope.define(name, None)
@@ -196,6 +224,8 @@ class Reader(Loads):
             raise Fault(s.head, "there is a SYSTEM already; keep one")
         settings: dict[str, Any] = {}
         self._settings = settings
+        # Units alone ask for no analysis.
+        self._only_units = any(item.key in UNIT_LABELS and item.key != "angle unit" for item in s.items)
         items = []
         for entry in s.items:
             words = words_of(entry.value) if entry.label is None else None
@@ -204,7 +234,7 @@ class Reader(Loads):
             else:
                 items.append(entry)
         a = self.attributes(
-            replace(s, items=tuple(items)), "SYSTEM", (*LABELS.values(), "method", "freedom", "angle unit")
+            replace(s, items=tuple(items)), "SYSTEM", (*LABELS.values(), "method", "freedom", *UNIT_LABELS)
         )
         for key, label in LABELS.items():
             item = a.get(label)
@@ -222,7 +252,7 @@ class Reader(Loads):
         if (end - start) / settings.get("interval", 0.01) > _MOST_STEPS:
             at = a.get("print interval") or s.head
             raise Fault(at, f"this makes more than {_MOST_STEPS} points in time; make the print interval longer")
-        freedom, unit, method = a.get("freedom"), a.get("angle unit"), a.get("method")
+        freedom, method = a.get("freedom"), a.get("method")
         if method is not None:
             settings["method"] = chosen = _choice(method, _METHODS)
             if chosen in FIXED_STEP_METHODS and "dt" not in settings:
@@ -231,12 +261,10 @@ class Reader(Loads):
                 raise Fault(a.need("step"), "the method radau chooses its own steps; remove the step")
         if freedom is not None:
             settings["freedom"] = _choice(freedom, _FREEDOM)
-        if unit is not None:
-            self.unit = _choice(unit, _ANGLES)
 
     def _setting(self, item: Item, label: str, key: str) -> float:
         """The number of a setting."""
-        value = self.scope.constant(item.value)
+        value = self.scope.constant(item.value, _DIMENSIONS.get(key, NUMBER))
         if key not in ("start", "end") and not value > 0.0:
             raise Fault(item.value, f"the {label} is not positive")
         if key == "newton_tolerance" and value < LEAST_TOLERANCE:
@@ -255,7 +283,7 @@ class Reader(Loads):
         if self._has_gravity:
             raise Fault(s.head, "there is a GRAVITY already; keep one")
         self._has_gravity = True
-        self.b.gravity(self.scope.point(s.items[0].value))
+        self.b.gravity(self.scope.point(s.items[0].value, ACCELERATION))
 
     # -- drawing ------------------------------------------------------------------------------------------
     def read_shape(self, s: Statement) -> None:
@@ -269,15 +297,15 @@ class Reader(Loads):
         if form.key == "mesh":
             file = self._mesh(form.value)
             scale = a.get("scale")
-            entries: list[Any] = [1.0] if scale is None else [self.scope.numeric(scale.value)]
+            entries: list[Any] = [1.0] if scale is None else [self.scope.numeric(scale.value, NUMBER)]
             sizes = form.value if scale is None else scale.value
         elif "scale" in a:
-            raise Fault(a.need("scale"), f"{a.owner} is no mesh, so that it has no scale; give its sizes in metres")
+            raise Fault(a.need("scale"), f"{a.owner} is no mesh, so that it has no scale; give its sizes as lengths")
         elif form.key == "sphere":
-            entries = [self.scope.numeric(form.value)]
+            entries = [self.scope.numeric(form.value, LENGTH)]
         else:
             wanted = SHAPE_SIZES[form.key]  # type: ignore[index]
-            entries = list(self.scope.vector(form.value, len(wanted)))
+            entries = list(self.scope.vector(form.value, LENGTH, len(wanted)))
         if any(not x > 0.0 for x in self._now(entries)):
             raise Fault(sizes, f"a size of {a.owner} is not positive")
         color = self._colour(a.get("colour"), place.body.number)
@@ -305,7 +333,7 @@ class Reader(Loads):
     # -- the outcome --------------------------------------------------------------------------------------
     def description(self) -> Description:
         """The description, checked as a whole."""
-        if self._settings is not None:
+        if self._settings or (self._settings is not None and not self._only_units):
             self.b.system(**self._settings)
         try:
             d = self.b.description()
@@ -316,10 +344,22 @@ class Reader(Loads):
         colours = self.body_colours.items()
         return replace(
             d,
+            units=replace(self.scope.units, parameters=tuple(self.scope.parameter_units.items())),
             more_grounds=tuple(self.more_grounds),
             ground_inertia=self.ground_inertia,
             colors=tuple((d.body_name(k), colour) for k, colour in colours),
         )
+
+
+def _misfit(name: str, value: Value, override: Value) -> str:
+    """Why a value from outside is none of a parameter: it has another unit, or none."""
+    number, wanted = override.number or 0.0, value.dimension or NUMBER
+    if override.dimension is not None:
+        return f"{name} is {in_words(wanted)}, and this is {in_words(override.dimension)}"
+    if wanted == ANGLE:
+        return f"{name} is an angle: write {number:.6g} deg or {math.radians(number):.6g} rad"
+    unit = value.expression.unit if isinstance(value.expression, Number) else Units().of(wanted).text
+    return f"{name} is {in_words(wanted)}: write {number:.6g} {unit}"
 
 
 def is_safe_path(file: str) -> bool:

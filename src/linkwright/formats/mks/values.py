@@ -1,11 +1,20 @@
-"""Values of a `.mks` text: arithmetic, units, parameters, tables and colours, as numbers and expressions."""
+"""Values of a `.mks` text: arithmetic, units, parameters and tables, as numbers and expressions in SI units.
+
+What reads an attribute asks the scope for a value of a dimension (`model/units.py` has them: LENGTH, MASS, FORCE, ...)
+and has it in SI; a number without a unit is in the model's unit of that dimension, and a unit that does not fit is
+a Fault at its place.
+
+- `scope.numeric(node, LENGTH)`: a number, or an expression of parameters; `scope.constant(node, LENGTH)`: a number
+  that depends on no parameter; `scope.vector(node, LENGTH, 3)` and `scope.constants(node, LENGTH, 3)`: three of them.
+- `scope.value(node, LENGTH, time=True)`: an expression that may have TIME in it; with `measure=`, coordinates too.
+- NUMBER is a plain number. None is any dimension, without conversion: a direction, or a PARAMETER.
+"""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,6 +23,7 @@ from lark.exceptions import UnexpectedInput
 from linkwright.base.arguments import shortened
 from linkwright.errors import FormatError
 from linkwright.formats.mks.cam_segments import cam_expression
+from linkwright.formats.mks.dimensions import ANY_TIME, Dimensions, Value, last_measured, measured, scaled, si_number
 from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
 from linkwright.formats.mks.syntax import (
     MAX_DEPTH,
@@ -28,62 +38,13 @@ from linkwright.formats.mks.syntax import (
     Word,
     did_you_mean,
 )
-from linkwright.model.description import colour_text
+from linkwright.model import units
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, tabulated
-from linkwright.model.motion_laws import MOTION_LAWS
 from linkwright.model.quantities import Numeric
+from linkwright.model.units import Dimension, Unit
 
-COLOURS = {
-    "black": "#000000",
-    "silver": "#c0c0c0",
-    "gray": "#808080",
-    "grey": "#808080",
-    "white": "#ffffff",
-    "maroon": "#800000",
-    "red": "#ff0000",
-    "purple": "#800080",
-    "fuchsia": "#ff00ff",
-    "magenta": "#ff00ff",
-    "green": "#008000",
-    "lime": "#00ff00",
-    "olive": "#808000",
-    "yellow": "#ffff00",
-    "navy": "#000080",
-    "blue": "#0000ff",
-    "teal": "#008080",
-    "aqua": "#00ffff",
-    "cyan": "#00ffff",
-    "orange": "#ffa500",
-    "gold": "#ffd700",
-    "brown": "#a52a2a",
-    "pink": "#ffc0cb",
-    "steelblue": "#4682b4",
-    "crimson": "#dc143c",
-}
-
-
-def colour_of(node: Node, scope: Scope) -> str:
-    """#rrggbb from a name, a text or three numbers from 0 to 1."""
-    if isinstance(node, Vector):
-        parts = scope.constants(node, 3)
-        if any(not 0.0 <= x <= 1.0 for x in parts):
-            raise Fault(node, "red, green and blue are numbers from 0 to 1")
-        return colour_text(parts)
-    if not isinstance(node, Word):
-        raise Fault(node, 'expected a colour: a name, "#rrggbb" or (red, green, blue)')
-    text = node.text.lower()
-    if node.quoted and re.fullmatch("#[0-9a-f]{6}", text):
-        return text
-    if text not in COLOURS:
-        hint = did_you_mean(text, COLOURS) or '; give a name, "#rrggbb" or (red, green, blue)'
-        raise Fault(node, f"there is no colour {node.text!r}{hint}")
-    return COLOURS[text]
-
-
-#: What makes an expression of a coordinate or a distance in a law.
-Measure = Callable[[Node], Expression]
-UNITS = {"deg": math.pi / 180.0, "degree": math.pi / 180.0, "degrees": math.pi / 180.0, "°": math.pi / 180.0}
-UNITS.update(rad=1.0, radian=1.0, radians=1.0)
+#: What makes an expression of a coordinate or a distance in a law, and knows its dimension.
+Measure = Callable[[Node], tuple[Expression, Dimension]]
 OPERATIONS = ("neg", "add", "sub", "mul", "div", "pow", "lt", "le")
 #: The functions that a text may call, and what they are called in expressions.
 CALLS = {name: name for name in FUNCTIONS if name not in OPERATIONS} | {"ln": "log"}
@@ -93,41 +54,26 @@ MAX_SIZE = 100_000  # operations in an expression, with the parameters put in
 MAX_TOTAL = 3_000_000  # operations in all expressions of a file
 MAX_POINTS = 100_000  # of a table
 _TABLE_MISS = 1e-9  # of the largest y: how far rounding may take a spline from its last point
-# An angle stays one in these; those that give an angle; which arguments carry it.
-_KEEP_ANGLE = {"neg": (0,), "add": (0, 1), "sub": (0, 1), "mul": (0, 1), "div": (0,), "abs": (0,), "min": (0, 1)}
-_KEEP_ANGLE.update({"max": (0, 1), "if": (1, 2), "mod": (0, 1), **dict.fromkeys(("step", *MOTION_LAWS), (2, 4))})
-_GIVE_ANGLE = ("asin", "acos", "atan", "atan2")
-# These take like and like: an angle beside a plain number is a mixture.
-_ALIKE = ("add", "sub", "min", "max", "if", "mod", "step", *MOTION_LAWS)
-
-
-@dataclass(slots=True)
-class Value:
-    """An expression, its number if it is constant, and whether it is an angle by its units."""
-
-    expression: Expression
-    number: float | None = None
-    angle: bool = False
-    size: int = 1
-    depth: int = 0
-    mixed: tuple[Node, Node] | None = None  # a term with a unit of angle, and one beside it that has none
 
 
 class Given(Value):
-    """A value from outside that was written as text: whether it is an angle is known. Numbers are in SI units."""
+    """A value from outside that was written as text: its unit is known, if it has one."""
 
 
-class Scope:
-    """The parameters so far, and how values are read with them."""
+class Scope(Dimensions):
+    """The parameters so far, and how values are read with them; `source` is the text, for messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: str = "") -> None:
+        super().__init__(source)
         self._known: dict[str, tuple[str, Value | None]] = {}
         self.values: dict[str, float] = {}
         self.overridden: dict[str, Value] = {}
         self.later: dict[str, tuple[int, int]] = {}  # where each PARAMETER is defined: place and line
-        self.without_unit: list[tuple[str, float]] = []  # angles that were given from outside as plain text
+        self.misfits: list[tuple[str, Value, Value]] = []  # values from outside without the parameter's unit
+        self.parameter_units: dict[str, str] = {}
         self._total = 0
         self._measure: Measure | None = None
+        self._bare = False  # whether a law has no units, so that TIME and coordinates are numbers in the model's
 
     def define(self, name: Word, value: Value | None) -> None:
         """A parameter; None for one that could not be read."""
@@ -141,13 +87,20 @@ class Scope:
         number = value.number if override is None else override.number
         if number is not None:
             self.values[name.text] = number
-            parameter = Value(Name(name.text), None, value.angle, mixed=value.mixed)
+            parameter = Value(Name(name.text), None, value.dimension, mixed=value.mixed, known=value.known)
+            written = value
             if isinstance(override, Given):
-                parameter = Value(Name(name.text), None, override.angle)
-                if value.angle and not override.angle and number != 0.0:
-                    self.without_unit.append((name.text, number))
+                parameter.mixed = None
+                if override.dimension is not None:
+                    written, parameter.dimension, parameter.known = override, override.dimension, override.known
+                wanted = value.dimension or override.dimension
+                if wanted and number != 0.0 and not (override.dimension and wanted.like(override.dimension)):
+                    self.misfits.append((name.text, value, override))
             elif override is not None:
                 parameter.mixed = None
+            if parameter.dimension is not None:
+                unit = written.expression.unit if isinstance(written.expression, Number) else ""
+                self.parameter_units[name.text] = unit or self.units.of(parameter.dimension).text
             self._known[key] = (name.text, parameter)
 
     @property
@@ -164,22 +117,56 @@ class Scope:
         return values
 
     # -- expressions --------------------------------------------------------------------------------------
-    def value(self, node: Node, *, time: bool = False, measure: Measure | None = None) -> Value:
-        """An expression of parameters, of TIME where that is allowed, and of what `measure` makes of hinge.angle."""
-        before, self._measure = self._measure, measure
+    def value(
+        self, node: Node, dimension: Dimension | None, *, time: bool = False, measure: Measure | None = None
+    ) -> Value:
+        """An expression of parameters, of TIME where that is allowed, and of what `measure` makes of hinge.angle.
+
+        It is in SI units, where the dimension belongs. In a law without units, other than those of angles, coordinates
+        and TIME are numbers in the model's units, but angles are in radians.
+        """
+        before = self._measure, self._bare, self.unchecked
+        self._measure = measure
+        self._bare = (time or measure is not None) and not self._has_units(node)
+        self.unchecked = plain = self._bare and measure is not None
         try:
             value = self._value(node, time)
         finally:
-            self._measure = before
+            self._measure, self._bare, self.unchecked = before
         self._total += value.size
         if value.size > MAX_SIZE or self._total > MAX_TOTAL:
             raise Fault(node, "this becomes too large when the parameters are put in; simplify the PARAMETERs")
         if value.depth > MAX_DEPTH:
             text = f"more than {MAX_DEPTH} operations one inside the other, with the parameters put in; simplify it"
             raise Fault(node, text)
-        return value
+        return self.fitted(value, node, dimension, plain)
+
+    def _has_units(self, node: Node) -> bool:
+        """Whether a law has numbers with units, or parameters, whose numbers are not the model's own."""
+        left = [node]
+        while left:
+            part = left.pop()
+            number = measured(part, self._known)
+            ending = last_measured(part, self._known) if number is None else None
+            if number is not None:
+                d: Dimension | None = number[1].dimension
+            elif ending is not None:
+                d = ending[2].dimension
+                left.append(ending[0].arguments[0])
+            elif isinstance(part, Word) and not part.quoted:
+                known = self._known.get(part.text.lower())
+                d = known[1].dimension if known is not None and known[1] is not None else None
+            else:
+                d = None
+                left.extend(getattr(part, "arguments", ()) or getattr(part, "entries", ()))
+            if d is not None and (d.length or d.mass or (d.time and not (d.angle and self.units.time == "s"))):
+                return True
+        return False
 
     def _value(self, node: Node, time: bool) -> Value:
+        number = measured(node, self._known)
+        if number is not None:
+            return self._measured(node, *number)
         if isinstance(node, Num):
             return self._number(node)
         if isinstance(node, Word):
@@ -188,23 +175,35 @@ class Scope:
             return self._applied(node, time)
         if isinstance(node, Dotted):
             if self._measure is not None:
-                return Value(self._measure(node))
+                return self._coordinate(self._measure, node)
             raise Fault(node, "coordinates can be used in the laws of forces only; here, use parameters and TIME")
         if isinstance(node, Vector | Listed):
             raise Fault(node, f"expected one number, not {'a vector' if isinstance(node, Vector) else 'a list'}")
         raise Fault(node, "expected a number or an expression")
 
     def _number(self, node: Num) -> Value:
-        value, angle = node.value, False
-        if node.unit is not None:
-            factor = UNITS.get(node.unit.text.lower())
-            if factor is None:
-                known = did_you_mean(node.unit.text, UNITS) or "; angles may have deg or rad, all else is in SI units"
-                raise Fault(node.unit, f"there is no unit {node.unit.text!r}{known}")
-            value, angle = math.copysign(abs(value) * factor, value), True
-        if not math.isfinite(value):
+        if not math.isfinite(node.value):
             raise Fault(node, "this number is too large")
-        return Value(Number(value), value, angle)
+        return Value(Number(node.value), node.value)
+
+    @staticmethod
+    def _measured(node: Node, number: float, unit: Unit) -> Value:
+        if not math.isfinite(number):
+            raise Fault(node, "this number is too large")
+        number = si_number(number, unit, node)
+        return Value(Number(number, unit.text), number, unit.dimension, literal=True)
+
+    def _coordinate(self, measure: Measure, node: Node) -> Value:
+        expression, dimension = measure(node)
+        if self._bare:
+            return Value(scaled(expression, self.units.of(dimension._replace(angle=0)), back=True))
+        return Value(expression, dimension=dimension, moving=True)
+
+    def _time(self) -> Value:
+        unit = self.units.of(units.TIME)
+        if self._bare or unit.is_si:
+            return Value(scaled(TIME, unit, back=True), known=ANY_TIME if unit.is_si else 0)
+        return Value(TIME, dimension=units.TIME)
 
     def _name(self, node: Word, time: bool) -> Value:
         key = node.text.lower()
@@ -213,7 +212,7 @@ class Scope:
         if not node.quoted and key == "time":
             if not time:
                 raise Fault(node, "TIME can be used in the laws of drivers and forces only")
-            return Value(TIME)
+            return self._time()
         known = self._known.get(key)
         if known is None:
             extra = ["TIME"] if time else []
@@ -229,22 +228,22 @@ class Scope:
 
     def _applied(self, node: Applied, time: bool) -> Value:
         function = node.function.text if node.operation else node.function.text.lower()
-        if node.operation and function == "div" and self._is_rate(node):
-            return self._value(node.arguments[0], time)
         if not node.operation:
             if function == "table":
                 return self._table(node, time)
             if function == "cam":
-                expression, operations = cam_expression(
-                    node, lambda x, moving: self._value(x, moving and time), self.now
-                )
-                return Value(expression, size=operations, depth=expression.depth)
+                return self._cam(node, time)
             if function in DISTANCES and self._measure is not None:
-                return Value(self._measure(node))
+                return self._coordinate(self._measure, node)
             if function not in CALLS:
                 hint = did_you_mean(function, [*CALLS, "table", "cam"])
                 raise Fault(node.function, f"there is no function {node.function.text!r}{hint}")
             function = CALLS[function]
+        ending = last_measured(node, self._known)
+        if ending is not None:
+            product, x, unit = ending
+            terms = [self._value(product.arguments[0], time), self._measured(node, x, unit)]
+            return self._call(product, product.function.text, terms, product.arguments)
         arguments = [self._value(a, time) for a in node.arguments]
         if function in ("min", "max") and len(arguments) > 2:
             nested = arguments[0]
@@ -260,28 +259,29 @@ class Scope:
             raise Fault(node.arguments[1], "division by zero")
         return self._call(node, function, arguments, node.arguments)
 
-    def _is_rate(self, node: Applied) -> bool:
-        """Whether a quotient is a unit: rad/s, where no parameter is called s."""
-        angle, second = node.arguments
-        unit = isinstance(angle, Num) and angle.unit is not None
-        return unit and isinstance(second, Word) and not second.quoted and second.text == "s" and "s" not in self._known
-
     def _call(self, node: Applied, function: str, arguments: list[Value], nodes: tuple[Node, ...]) -> Value:
         size = 1 + sum(a.size for a in arguments)
         if size > MAX_SIZE:
             raise Fault(node, "this becomes too large when the parameters are put in; simplify the PARAMETERs")
         value = Value(Call(function, tuple(a.expression for a in arguments)), size=size)
         value.depth = 1 + max(a.depth for a in arguments)
-        terms = [(arguments[k], nodes[k]) for k in _KEEP_ANGLE.get(function, ())]
-        value.angle = function in _GIVE_ANGLE or any(a.angle for a, _ in terms)
-        value.mixed = next((a.mixed for a, _ in terms if a.mixed), None)
-        if value.angle and not value.mixed and function in _ALIKE:
-            value.mixed = mixture(terms)
+        self.settle(value, function, arguments, nodes)
+        factor = arguments[-1]
+        if function in ("mul", "div") and factor.literal and factor.number == 1.0 and arguments[0].number is None:
+            value.expression, value.size = arguments[0].expression, arguments[0].size  # times 1 m: in SI units
         if all(a.number is not None for a in arguments):
             value.number = computed(FUNCTIONS[function][1], *(a.number for a in arguments))
             if value.number is None:
                 raise Fault(node, "this is not a finite real number")
         return value
+
+    def _cam(self, node: Applied, time: bool) -> Value:
+        read = cam_expression(node, lambda x, moving: self._value(x, moving and time), self.now)
+        self.join(read.places)
+        height = self.join(read.heights, angles=True)
+        lift = Value(read.expression, None, height.dimension, read.operations, read.expression.depth, height.mixed)
+        lift.moving = read.places[0][0].moving
+        return lift
 
     def _table(self, node: Applied, time: bool) -> Value:
         points = node.arguments[1:]
@@ -289,17 +289,22 @@ class Scope:
             raise Fault(node.function, "a table needs an argument and at least two points: table(x, (0, 0), (1, 2))")
         if len(points) > MAX_POINTS:
             raise Fault(node.function, f"a table has at most {MAX_POINTS} points, not {len(points)}")
-        rows: list[list[float]] = []
+        rows: list[tuple[float, ...]] = []
+        places: list[tuple[Value, Node]] = []
         heights: list[tuple[Value, Node]] = []
         for point in points:
             if not isinstance(point, Vector) or len(point) != 2:
                 raise Fault(point, "a point of a table is two numbers in parentheses: (x, y)")
-            rows.append(self.constants(point, 2))
-            y = rows[-1][1]
-            heights.append((self._value(point.entries[1], False) if point.entries else Value(Number(y), y), point))
+            terms = [(self._value(entry, False), entry) for entry in point.entries]
+            terms = terms or [(self._number(Num(point.start, point.end, x)), point) for x in point.values]
+            rows.append(tuple(self.plain(*term) for term in terms))
+            places.append(terms[0])
+            heights.append(terms[1])
             if len(rows) > 1 and not rows[-1][0] > rows[-2][0]:
                 raise Fault(point, "the x of a table must increase from point to point")
-        argument = self.value(node.arguments[0], time=time, measure=self._measure)
+        argument = self._value(node.arguments[0], time)
+        self.join([(argument, node.arguments[0]), *places])
+        height = self.join(heights, angles=True)
         try:
             with np.errstate(all="ignore"):
                 lookup = tabulated(argument.expression, rows)
@@ -309,13 +314,14 @@ class Scope:
             miss = abs(float(lookup.table(rows[-1][0])) - rows[-1][1])
         if not miss <= _TABLE_MISS * max(abs(row[1]) for row in rows):
             raise Fault(node, "the spline misses these points by rounding alone: they are too close, or too far apart")
-        angle = any(y.angle for y, _ in heights)
-        return Value(lookup, None, angle, argument.size + 1, argument.depth + 1, mixture(heights) if angle else None)
+        spline = Value(lookup, None, height.dimension, argument.size + 1, argument.depth + 1, height.mixed)
+        spline.moving = argument.moving
+        return spline
 
     # -- numbers ------------------------------------------------------------------------------------------
-    def constant(self, node: Node) -> float:
+    def constant(self, node: Node, dimension: Dimension | None) -> float:
         """A number without parameters."""
-        return self.plain(self.value(node), node)
+        return self.plain(self.value(node, dimension), node)
 
     def plain(self, value: Value, node: Node) -> float:
         """The number of a value that depends on no parameter."""
@@ -323,9 +329,9 @@ class Scope:
             raise Fault(node, "this cannot depend on a parameter; give a plain number")
         return value.number
 
-    def numeric(self, node: Node) -> Numeric:
+    def numeric(self, node: Node, dimension: Dimension | None) -> Numeric:
         """A number, or an expression of parameters that has a finite value now."""
-        return self.bound_number(self.value(node), node)
+        return self.bound_number(self.value(node, dimension), node)
 
     def bound_number(self, value: Value, node: Node) -> Numeric:
         if value.number is not None:
@@ -342,8 +348,8 @@ class Scope:
             raise Fault(node, "this is not a finite real number with these values of the parameters")
         return number
 
-    def vector(self, node: Node, *counts: int) -> list[Numeric]:
-        """A vector of numbers or expressions."""
+    def vector(self, node: Node, dimension: Dimension | None, *counts: int) -> list[Numeric]:
+        """A vector of numbers or expressions, of so many entries."""
         if not isinstance(node, Vector) or len(node) not in counts:
             count = f"; {len(node)} given" if isinstance(node, Vector) else ""
             wanted = " or ".join(map(str, counts))
@@ -351,28 +357,25 @@ class Scope:
         if node.values:
             if not all(map(math.isfinite, node.values)):
                 raise Fault(node, "a number here is too large")
-            return list(node.values)
-        return [self.numeric(entry) for entry in node.entries]
+            unit = self.units.of(dimension) if dimension is not None else None
+            return list(node.values) if unit is None else [si_number(x, unit, node) for x in node.values]
+        entries = [self.value(entry, dimension) for entry in node.entries]
+        if dimension is None:
+            self.join(list(zip(entries, node.entries, strict=True)))
+        return [self.bound_number(value, entry) for value, entry in zip(entries, node.entries, strict=True)]
 
-    def point(self, node: Node) -> list[Numeric]:
+    def point(self, node: Node, dimension: Dimension | None) -> list[Numeric]:
         """A point or direction: three numbers or expressions, or two, whose z is 0."""
-        entries = self.vector(node, 2, 3)
+        entries = self.vector(node, dimension, 2, 3)
         return entries if len(entries) == 3 else [*entries, 0.0]
 
-    def constants(self, node: Node, *counts: int) -> list[float]:
+    def constants(self, node: Node, dimension: Dimension | None, *counts: int) -> list[float]:
         """A vector of plain numbers."""
-        entries = self.vector(node, *counts)
+        entries = self.vector(node, dimension, *counts)
         for k, entry in enumerate(entries):
             if isinstance(entry, Expression):
                 raise Fault(node.entries[k], "this cannot depend on a parameter; give a plain number")  # type: ignore[attr-defined]
         return entries  # type: ignore[return-value]
-
-
-def mixture(terms: list[tuple[Value, Node]]) -> tuple[Node, Node] | None:
-    """A term with a unit of angle and one without, if there are both; zero is zero in any unit."""
-    angles = [node for value, node in terms if value.angle]
-    plain = [node for value, node in terms if not value.angle and value.number != 0.0]
-    return (angles[0], plain[0]) if angles and plain else None
 
 
 def computed(function: Any, *arguments: Any) -> float | None:
@@ -409,26 +412,34 @@ class _Symbols(Scope):
         return super()._name(node, time) if known else Value(Name(node.text))
 
 
-def constant(text: str, what: str = "this") -> Given:
-    """The value of a text such as `0.3`, `25 deg`, `1/3` or `2*pi`; `what` is how messages call it."""
-    return _valued(text, what, Scope(), "give a number or an expression, such as 0.3, 25 deg or 2*pi")
+def constant(text: str, what: str = "this", dimension: Dimension | None = None) -> Given:
+    """The value of a text such as `0.3`, `25 deg`, `40 mm` or `2*pi`, in SI units; `what` is how messages call it.
+
+    A unit must be of the dimension, if one is given.
+    """
+    advice = "give a number or an expression, such as 0.3, 25 deg or 2*pi"
+    return _valued(text, what, Scope(), dimension, advice)
 
 
 def symbolic(text: str, what: str = "this") -> Given:
     """The value of a text that may have symbols besides, such as `2*l` or `l1 + pi/2`."""
-    return _valued(text, what, _Symbols(), "give a number, a symbol or an expression, such as 0.3, 25 deg, pi/2 or 2*l")
+    advice = "give a number, a symbol or an expression, such as 0.3, 25 deg, pi/2 or 2*l"
+    return _valued(text, what, _Symbols(), None, advice)
 
 
-def _valued(text: str, what: str, scope: Scope, use: str) -> Given:
+def _valued(text: str, what: str, scope: Scope, dimension: Dimension | None, use: str) -> Given:
     if len(text) > MAX_LETTERS:
         raise FormatError(f"{what} has {len(text)} letters; {MAX_LETTERS} at most")
     shown = shortened(text.strip(), 60)
     line = f"PARAMETER x = {text};"
     try:
         check_nesting(line, 0, len(line))
-        value = scope.value(parsed_by_grammar(line, 0, len(line)).items[0].value)
+        scope.source = line
+        value = scope.value(parsed_by_grammar(line, 0, len(line)).items[0].value, None)
+        if value.dimension is not None:
+            value = scope.fitted(value, Node(14, len(line) - 1), dimension)
     except UnexpectedInput:
         raise FormatError(f"{what} is {shown}; {use}") from None
     except Fault as fault:
         raise FormatError(f"{what} is {shown}: {fault.message}; {use}") from None
-    return Given(value.expression, value.number, value.angle, value.size, value.depth, value.mixed)
+    return Given(**{field.name: getattr(value, field.name) for field in fields(Value)})
