@@ -68,7 +68,7 @@ def tolerances(
 ) -> None:
     """Print what tolerances make of outputs of MODEL: contributions, worst case, root sum of squares and Monte Carlo.
 
-    Sizes are in the model's units, or have a unit. A dimension that goes too far for the mechanism is named.
+    Sizes are in SI units, or have a unit. A dimension that goes too far for the mechanism is named.
     """
     for path in out or ():
         if path.suffix.lower() not in _ENDINGS:

@@ -72,7 +72,10 @@ def with_clearances(
     """
     if not wanted:
         return mech, []
-    plays = [_play(mech.description, joint, tilts) for joint, tilts in wanted]
+    plays: list[Play] = []
+    for joint, tilts in wanted:
+        taken = {*mech.description.parameters, *(name for play in plays for name in play.parameters)}
+        plays.append(_play(mech.description, joint, tilts, taken))
     whole = _parametrised(mech, plays)
     if not whole.programs.closed:
         return whole, plays
@@ -80,16 +83,18 @@ def with_clearances(
     return _parametrised(mech, plays), plays
 
 
-def _play(d: Description, joint: str, tilts: bool) -> Play:
+def _play(d: Description, joint: str, tilts: bool, taken: set[str]) -> Play:
     if d.joint_names.find(joint) is None:
         check_names("joint", [joint], list(d.joint_names[:2000]))
     kind = d.kind_of(d.joint_names.position("joint", joint)).name
     if kind not in KINDS:
         text = f"joint {joint!r} is {kind}, and clearances are of {', '.join(KINDS)} joints"
-        raise ModelError(f"{text}; leave it out, or give the frame's origin parameters with tolerances", element=joint)
+        raise ModelError(
+            f"{text}; leave it out, or give the origin of its frame as parameters with tolerances", element=joint
+        )
     stem = re.sub(r"[^A-Za-z0-9_]", "_", joint)
     stem = f"{stem if stem[:1].isalpha() else f'joint_{stem}'}_{'tilt' if tilts else 'clearance'}"
-    x, y, size, angle = (free_name(f"{stem}_{part}", d.parameters) for part in ("x", "y", "size", "angle"))
+    x, y, size, angle = (free_name(f"{stem}_{part}", taken) for part in ("x", "y", "size", "angle"))
     return Play(joint, tilts, (x, y), np.eye(2), size, angle)
 
 

@@ -64,7 +64,7 @@ def tolerances(
 
     - `mech`: a `Mechanism`, or the path of a model file.
     - `outputs`: a text as "stroke = max(block.x) - min(block.x)", one number of the whole motion, or several of them.
-    - `tolerances`: of parameters, by name: 0.05 for ±0.05 (in the model's units), (lower, upper) deviations, or texts
+    - `tolerances`: of parameters, by name: 0.05 for ±0.05 (in SI units), (lower, upper) deviations, or texts
       as "0.5 deg" and "1 %"; none by default.
     - `clearances`: of revolute, prismatic and cylindrical joints, by name: a radius (m), by which their frames may be
       apart across the joint's axis in any direction, or an `lw.Clearance`; none by default.
