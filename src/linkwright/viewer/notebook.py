@@ -16,6 +16,7 @@ from linkwright.base.arrays import Floats
 from linkwright.base.html import ROWS, beside, folded, heading, number, safe, shown, table, vector
 from linkwright.errors import LinkwrightError
 from linkwright.model.body_motion import body_motion
+from linkwright.model.coupling_relation import couplings
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Coupling
 from linkwright.model.mechanism_views import body_table, joint_table
@@ -242,7 +243,7 @@ _OPEN = 8
 def mechanism(mech: Any) -> str:
     """The output for a mechanism; of a long one the first rows, and no drawing."""
     d = mech.description
-    loops = len(mech.tree.topology.loops)
+    loops, related = len(mech.tree.topology.loops), len(list(couplings(d)))
     sizes = [
         ("bodies", mech.nb),
         ("coordinates nq", mech.nq),
@@ -251,7 +252,8 @@ def mechanism(mech: Any) -> str:
             (name, n)
             for name, n in (
                 ("loops", loops),
-                ("rods and point constraints", len(d.point_constraints)),
+                ("rods and point constraints", len(d.point_constraints) - related),
+                ("couplings", related),
                 ("drivers", len(d.drivers)),
             )
             if n
@@ -289,15 +291,17 @@ def _more(mech: Any) -> Iterator[str]:
         for j in loops[:ROWS]
     )
     yield _table("joint that closes a loop", ("joint", "kind", "from", "to"), loop_joints, len(loops))
-    point_constraints = ((t.name, type(t).__name__, ", ".join(_ends(t))) for t in d.point_constraints[:ROWS])
-    yield _table(
-        "rod, point constraint or coupling", ("name", "kind", "between"), point_constraints, len(d.point_constraints)
-    )
+    related = list(couplings(d))
+    held = [x for x in d.point_constraints if not isinstance(x, Coupling)]
+    point_constraints = ((t.name, type(t).__name__, ", ".join(_ends(t))) for t in held[:ROWS])
+    yield _table("rod or point constraint", ("name", "kind", "between"), point_constraints, len(held))
+    relations = ((x.name, f"{_short(x.left)} = {_short(x.right)}") for x in related[:ROWS])
+    yield _table("coupling", ("name", "relation"), relations, len(related))
     gears = (
         (m.name, d.joint_names[m.follower], d.joint_names[m.leader], float(m.ratio), float(m.offset))
         for m in d.mimics[:ROWS]
     )
-    yield _table("coupling", ("name", "joint", "follows", "ratio", "offset"), gears, len(d.mimics))
+    yield _table("gear", ("name", "joint", "follows", "ratio", "offset"), gears, len(d.mimics))
     drivers = ((x.name, x.kind, x.target, _short(x.law)) for x in d.drivers[:ROWS])
     yield _table("driver", ("driver", "kind", "drives", "law"), drivers, len(d.drivers))
     forces = ((x.name, type(x).__name__, ", ".join(_ends(x))) for x in d.elements[:ROWS])
@@ -313,8 +317,6 @@ def _table(thing: str, head: Sequence[str], rows: Iterable[tuple[object, ...]], 
 
 
 def _ends(thing: Any) -> list[str]:
-    if isinstance(thing, Coupling):
-        return [str(x) for x in thing.coordinates]
     names = ("first", "second", "line", "plane", "point", "joint", "frame", "reaction")
     return [str(getattr(thing, name)) for name in names if getattr(thing, name, "")]
 
