@@ -13,7 +13,7 @@ from pathlib import Path
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Start": ("README.md", "examples", "docs/notebooks.md", "CHANGELOG.md", "CONTRIBUTING.md"),
     "Mechanisms": ("mks", "builder", "formats", "mjcf", "conventions"),
-    "Motion": ("kinematics", "linkages", "closed", "couplings", "forces", "simulation", "results", "viewer"),
+    "Motion": ("kinematics", "linkages", "closed", "couplings", "gears", "forces", "simulation", "results", "viewer"),
     "Equations and control": ("equations", "control", "sampled", "identification", "hinfinity", "manipulator"),
     "Studies and export": ("sweep", "design", "tolerances", "export", "gpu"),
     "Inside": ("architecture", "tape", "complexity", "agreement", "benchmarks/RESULTS.md"),

@@ -18,7 +18,8 @@ from linkwright.dynamics.joint_reactions import exerted
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism import Mechanism
 from linkwright.model.coupling_relation import couplings, relation_of
-from linkwright.model.elements import JointForce
+from linkwright.model.elements import GearPair, JointForce
+from linkwright.model.gear_pairs import tooth_forces
 from linkwright.model.quantities import drives_angle, turns
 from linkwright.model.topology import reacting_bodies
 from linkwright.results.solution import Solution
@@ -96,7 +97,8 @@ def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats])
     """The forces of drivers, rods, point constraints, gears and couplings: along what each constrains, positive to make
     it larger.
 
-    A gear constrains the coordinate of its follower; a coupling its Φ, which for a follower is that coordinate.
+    A gear constrains the coordinate of its follower; a coupling its Φ, which for a follower is that coordinate. The
+    force of a gear pair is that along the circumference of its first gear; of a worm, along that of its wheel.
     """
     d = mech.description
     angular = {("driver", x.name): drives_angle(mech.description, x) for x in d.drivers}
@@ -105,12 +107,15 @@ def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats])
     for coupling in couplings(d):
         angular["coupling", coupling.name] = not relation_of(d, coupling)[0].is_length
     forces: list[tuple[str, Series]] = []
+    pairs = {x.name: x for x in d.point_constraints if isinstance(x, GearPair)}
     for (group, name), columns in multipliers.items():
-        if group not in ("driver", "rod", "point constraint", "gear", "coupling"):
+        if group not in ("driver", "rod", "point constraint", "gear pair", "gear", "coupling"):
             continue
         size = columns[:, 0] if columns.shape[1] == 1 else np.linalg.norm(columns, axis=1)
         word, unit = ("torque", "N m") if angular.get((group, name)) else ("force", "N")
         forces.append((f"{name}.{word}", Series(size, unit)))
+        if group == "gear pair":
+            forces += [(f"{name}.{part}", Series(force, "N")) for part, force in tooth_forces(pairs[name], size)]
     return forces
 
 

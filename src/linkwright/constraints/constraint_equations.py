@@ -25,13 +25,14 @@ from linkwright.constraints.gear_rates import twist_units
 from linkwright.errors import ModelError
 from linkwright.model.coupling_relation import Relation, counted_by_relation, relation_of
 from linkwright.model.description import GROUND, Description
-from linkwright.model.elements import Coupling, Driver, PointOnLine, Rod
+from linkwright.model.drawing import drawn
+from linkwright.model.elements import Coupling, Driver, GearPair, PointOnLine, Rod
 from linkwright.model.expression import Expression, Number
-from linkwright.model.joint_kinds import KINDS
+from linkwright.model.gear_pairs import form_numbers
 from linkwright.model.topology import Topology
 from linkwright.spatial.rotation import euler_parameters_matrix
 
-Group = Literal["joint", "rod", "point constraint", "gear", "coupling", "driver", "rotor"]
+Group = Literal["joint", "rod", "point constraint", "gear pair", "gear", "coupling", "driver", "rotor"]
 #: Where numbers of a record come from: an array of the description and a row of it, an expression, or as they are.
 Numbers = tuple[str, int] | Expression | Floats
 #: Within this sine two joint axes count as parallel: bodies are drawn roughly.
@@ -44,7 +45,7 @@ class Source:
 
     joints: tuple[int, ...] = ()
     places: tuple[str, ...] = ()
-    length: Expression | None = None  # of a rod
+    numbers: tuple[Expression, ...] = ()  # the length of a rod, the numbers of a gear pair
     gear: tuple[float, float] = (1.0, 0.0)  # ratio, offset
     index: int = 0  # of the coordinate that a driver drives
     relation: Relation | None = None  # of a coupling
@@ -52,8 +53,8 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """One joint, rod, point constraint, gear, coupling or driver: a form, the bodies of its frames (−1 is ground), its
-    record and its law.
+    """One joint, rod, point constraint, gear pair, gear, coupling or driver: a form, the bodies of its frames (−1 is
+    ground), its record and its law.
     """
 
     name: str
@@ -207,10 +208,14 @@ class Equations:
             yield self._constraint(m.name or d.joint_names[m.follower], "gear", form, source, [("gear", k)])
         for constraint in d.point_constraints:
             if isinstance(constraint, Rod):
-                source = Source(places=(constraint.first, constraint.second), length=constraint.length)
-                yield self._constraint(constraint.name, "rod", forms.ROD, source, [constraint.length])
+                source = Source(places=constraint.places, numbers=(constraint.length,))
+                yield self._constraint(constraint.name, "rod", forms.ROD, source, source.numbers)
             elif isinstance(constraint, Coupling):
                 yield self._coupling(constraint)
+            elif isinstance(constraint, GearPair):
+                source = Source(places=constraint.places, numbers=form_numbers(constraint))
+                form = forms.gear_pair(constraint.kind)
+                yield self._constraint(constraint.name, "gear pair", form, source, source.numbers)
             elif isinstance(constraint, PointOnLine):
                 yield self._constraint(
                     constraint.name,
@@ -346,61 +351,6 @@ def joint_frames(d: Description, q: Floats, j: int) -> tuple[forms.Frame, forms.
     return placed(*first), placed(*second)
 
 
-def drawn(d: Description) -> tuple[Floats, Floats]:
-    """Rotations and origins of the bodies as drawn; those not placed stand as joints at rest put them on the others."""
-    start = None if d.start is None else (d.start.r[None], d.start.p[None])
-    r, p = drawn_rows(d, d.ri[None], d.pi[None], d.rj[None], d.pj[None], start)
-    return r[0], p[0]
-
-
-def drawn_rows(
-    d: Description, ri: Floats, pi: Floats, rj: Floats, pj: Floats, start: tuple[Floats, Floats] | None
-) -> tuple[Floats, Floats]:
-    """(n, nb, 3, 3) and (n, nb, 3): `drawn` for n mechanisms that differ by these numbers, the cases first."""
-    n = len(ri)
-    r, p = np.tile(np.eye(3), (n, d.nb, 1, 1)), np.zeros((n, d.nb, 3))
-    known = np.zeros(d.nb, bool)
-    if d.start is not None and start is not None:
-        known |= d.start.placed
-        r[:, known], p[:, known] = start[0][:, known], start[1][:, known]
-    if known.all():
-        return r, p
-    around: dict[int, list[int]] = {}
-    for j in range(d.nj):
-        for body in (int(d.parent[j]), int(d.child[j])):
-            around.setdefault(body, []).append(j)
-    # What is placed tells more of its neighbours than ground does, which many joints reach.
-    queue = [*np.flatnonzero(known).tolist(), GROUND]
-    ground = np.broadcast_to(np.eye(3), (n, 3, 3)), np.zeros((n, 3))
-    for here in queue:  # grows while it is gone through
-        rh, ph = ground if here == GROUND else (r[:, here], p[:, here])
-        for j in around.get(here, ()):
-            outward = int(d.parent[j]) == here
-            there = int(d.child[j] if outward else d.parent[j])
-            if there == GROUND or known[there]:
-                continue
-            kind = KINDS[d.kind_of(j).name]
-            neutral = kind.terms(kind.neutral(), d.pitch[j])
-            turn = np.asarray(kind.rotation(neutral).matrix(), float)
-            shift = np.asarray(kind.shift(neutral, d.pitch[j]), float)
-            if outward:
-                rn, pn, rf, pf = ri[:, j], pi[:, j], rj[:, j], pj[:, j]
-            else:
-                rn, pn, rf, pf, turn, shift = rj[:, j], pj[:, j], ri[:, j], pi[:, j], turn.T, -turn.T @ shift
-            r[:, there] = rh @ rn @ turn @ rf.transpose(0, 2, 1)
-            p[:, there] = ph + _turned(rh, pn + rn @ shift) - _turned(r[:, there], pf)
-            known[there] = True
-            queue.append(there)
-    if not known.all():
-        name = d.body_names[int(np.flatnonzero(~known)[0])]
-        raise ModelError(f"no joint connects body {name!r} to ground; place it, or join it", element=name)
-    return r, p
-
-
-def _turned(r: Floats, p: Floats) -> Floats:
-    return np.asarray((r @ p[:, :, None])[:, :, 0])
-
-
 def closing_constraints(equations: Equations, topology: Topology) -> list[Constraint]:
     """The joints that close loops, rods and point constraints, gears of joints that close loops, couplings, and
     drivers, each in the file's order.
@@ -411,7 +361,7 @@ def closing_constraints(equations: Equations, topology: Topology) -> list[Constr
     loop_constraints = [
         c for c in equations.constraints if c.group not in ("joint", "gear") or not loops.isdisjoint(c.source.joints)
     ]
-    order = {"joint": 0, "rod": 1, "point constraint": 1, "gear": 2, "coupling": 3, "driver": 4}
+    order = {"joint": 0, "rod": 1, "point constraint": 1, "gear pair": 1, "gear": 2, "coupling": 3, "driver": 4}
     return sorted(loop_constraints, key=lambda c: order[c.group])
 
 

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from linkwright.model.expression import Expression
+from linkwright.model.gear_pairs import rolled
 from linkwright.model.joint_kinds import KINDS, JointKind, Measure
 from linkwright.spatial.algebra import Array, cross, dot, skew
-from linkwright.tape.block import Block, arctan2, equal, where
+from linkwright.tape.block import Block, arctan2, equal, floor, where
 from linkwright.tape.build import record, trace
 from linkwright.tape.program import Program
 from linkwright.tape.scalar import Scalar
@@ -244,6 +245,17 @@ def gear_near(follower: str, leader: str, by_follower: bool) -> Form:
 
     way = "from the follower" if by_follower else "from the leader"
     return Form(f"{counted.key}, {way}", ("ratio",), equation, sides=4, numbers=2, lengths=counted.lengths)
+
+
+@cache
+def gear_pair(kind: str) -> Form:
+    """Two gears in mesh: what they have rolled on each other is the phase, but for whole pitches; `gear_pairs`."""
+
+    def equation(frames: Sequence[Frame], record: Array, turned: Array, law: Any) -> Array:
+        beyond = rolled(kind, *between(frames[0], frames[1]), record) - record[2]
+        return np.array([beyond - record[6] * floor(beyond / record[6] + 0.5)])
+
+    return Form(f"gear pair, {kind}", ("rolling",), equation, numbers=7, lengths=(True,))
 
 
 @cache

@@ -6,12 +6,15 @@ as the gear's but for 10⁻⁵. In units of what each body does when the others 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.model.description import Description
+from linkwright.model.elements import GearPair
+from linkwright.model.gear_pairs import has_gear_pairs, pair_radii
 from linkwright.model.topology import Topology, span
 
 #: Gears and screws whose rates differ by less need no units of their own.
@@ -26,7 +29,7 @@ def twist_units(d: Description, sizes: Floats) -> Floats:
     units = np.ones((d.nb, 6))
     units[:, 3:] /= sizes[:, None]
     screws = np.flatnonzero([d.kind_of(j).name == "screw" and d.pitch[j] != 0.0 for j in range(d.nj)]).tolist()
-    if not d.mimics and not screws:
+    if not d.mimics and not screws and not has_gear_pairs(d):
         return units
     hanging = _hanging(d, span(d))
     for j in screws:
@@ -42,11 +45,28 @@ def twist_units(d: Description, sizes: Floats) -> Floats:
 def joint_rates(d: Description, sizes: Floats) -> dict[int, float]:
     """How fast gears make joints that are in no loop, where the others have 1; nothing where all rates are alike."""
     ratios = [(m.follower, m.leader, _ratio(d, sizes, m.follower, m.leader, m.ratio)) for m in d.mimics]
-    ratios = [x for x in ratios if x[2] != 0.0]
+    ratios = [x for x in (*ratios, *_of_pairs(d, sizes)) if x[2] != 0.0]
     if all(1.0 / ALIKE <= ratio <= ALIKE for _, _, ratio in ratios):
         return {}
     hanging = _hanging(d, span(d))
     return {j: rate for j, rate in _rates(ratios, hanging).items() if j in hanging}
+
+
+def _of_pairs(d: Description, sizes: Floats) -> Iterator[tuple[int, int, float]]:
+    """The joints of the bodies that gear pairs are between, where each hangs on one of its own, and how much faster the
+    second's body is."""
+    if not has_gear_pairs(d):
+        return
+    topology = span(d)
+    joint_of = dict(zip(topology.body.tolist(), topology.joint.tolist(), strict=True))
+    for pair in d.point_constraints:
+        if isinstance(pair, GearPair):
+            first, second = (joint_of.get(d.frame_number(place)[0]) for place in pair.places)
+            if first is not None and second is not None and first != second:
+                r1, r2 = pair_radii(pair, lambda x: float(x.evaluate(d.parameters)))
+                if r2:
+                    slope = abs(math.tan(pair.helix_angle)) if pair.kind == "worm" else 1.0
+                    yield second, first, _ratio(d, sizes, second, first, slope * r1 / r2)
 
 
 def _ratio(d: Description, sizes: Floats, follower: int, leader: int, ratio: float) -> float:

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from linkwright.base.arrays import Floats
 from linkwright.constraints.accumulated_angles import accumulated_angles
-from linkwright.constraints.constraint_equations import PARALLEL, Constraint, Equations, drawn_rows, record_numbers
+from linkwright.constraints.constraint_equations import PARALLEL, Constraint, Equations, record_numbers
 from linkwright.constraints.elimination import RANK_TOLERANCE
 from linkwright.constraints.kinematic_programs import Programs, named
 from linkwright.constraints.program_layout import Layout, moved
 from linkwright.kernels.kernel import Kernel
 from linkwright.model.description import GROUND, Description
+from linkwright.model.drawing import drawn_rows
 from linkwright.model.joint_kinds import KINDS
 from linkwright.model.parameter_cases import Cases
 from linkwright.model.placements import body_lengths, length_scale

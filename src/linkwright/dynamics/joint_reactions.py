@@ -1,6 +1,9 @@
 """What joints, rods, point constraints, gears and drivers of any mechanism exert while its bodies move in a known
 way.
 
+Teeth with a pressure angle press their gears apart by a force in proportion to |λ|, which does no work: it moves
+nothing, and is put on the bodies once λ is known.
+
 Where constraints repeat each other, λ is not unique, and the one of least norm is taken: Σ |force|² + |moment/L|² over
 all constraints, at the origin of each one's last frame, L being the size of the mechanism. It does not depend on where
 loops are cut.
@@ -23,6 +26,8 @@ from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.model.body_motion import body_motion, of_ground
 from linkwright.model.description import GROUND
+from linkwright.model.elements import GearPair
+from linkwright.model.gear_pairs import frames_at, pair_radii, pitch_point, separates
 from linkwright.model.joint_motion import FrameMotion, relative_motion
 from linkwright.model.placements import full_inertia
 from linkwright.model.topology import reacting_bodies
@@ -34,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Up to so many entries of J its pseudo-inverse is computed; beyond, the least solution is found by iteration.
 DENSE = 400_000
+#: Rounds in which tooth forces and the separating forces that they make come to agree, to this part.
+ROUNDS, AGREED = 60, 1e-12
 AT_ONCE = 2_000_000  # entries of J at all states that are worked on together
 
 
@@ -156,7 +163,7 @@ class Reacting:
             for body, wrench in pair.items():
                 if body != GROUND:
                     wanted[:, body] -= wrench
-        multipliers, jacobian = self.solver.multipliers(states, time, wanted)
+        multipliers, jacobian = self._with_separating_forces(states, r, time, wanted)
         joints = np.zeros((len(time), len(self._joints), 6))
         for row, (joint, body) in enumerate(self._joints):
             k = self._of_joint.get(joint)
@@ -172,7 +179,48 @@ class Reacting:
         }
         return joints, others
 
+    def _with_separating_forces(self, states: Floats, r: Floats, time: Floats, wanted: Floats) -> tuple[Floats, Floats]:
+        """The multipliers and the parts of J, with the separating forces of gear pairs on the bodies.
+
+        Those of tooth forces change only where constraints repeat each other: then rounds go on until they agree.
+        """
+        multipliers, jacobian = self.solver.multipliers(states, time, wanted)
+        if not self._separating:
+            return multipliers, jacobian
+        frames = frames_at(self.description, r, states[..., :3])
+        rows = np.concatenate([np.arange(self.solver.equations.count)[rows] for rows, _ in self._separating])
+        for _ in range(ROUNDS):
+            before = multipliers[:, rows]
+            pressed = np.zeros_like(wanted)
+            for row, pair in self._separating:
+                at = pitch_point(pair, self._radii[pair.name], *map(frames, pair.places))
+                force = np.abs(multipliers[:, row]) * at.separating
+                for place, sign in zip(pair.places, (-1.0, 1.0), strict=True):
+                    body = self.description.frame_number(place)[0]
+                    if body != GROUND:
+                        pressed[:, body, :3] += sign * force
+                        pressed[:, body, 3:] += sign * np.cross(at.point - states[:, body, :3], force)
+            multipliers, _ = self.solver.multipliers(states, time, wanted - pressed)
+            change = np.abs(multipliers[:, rows] - before).max(initial=0.0)
+            if change <= AGREED * np.abs(before).max(initial=0.0):
+                break
+        return multipliers, jacobian
+
     # -- what there is ----------------------------------------------------------------------------------
+    @cached_property
+    def _separating(self) -> list[tuple[slice, GearPair]]:
+        """The gear pairs whose teeth press them apart, each with its row of the multipliers."""
+        e, d = self.solver.equations, self.description
+        rows = {c.name: e.rows(k) for k, c in enumerate(e.constraints) if c.group == "gear pair"}
+        pairs = [x for x in d.point_constraints if isinstance(x, GearPair) and separates(x)]
+        return [(rows[pair.name], pair) for pair in pairs]
+
+    @cached_property
+    def _radii(self) -> dict[str, tuple[float, float]]:
+        """Both pitch radii of each of these pairs."""
+        parameters = self.description.parameters
+        return {x.name: pair_radii(x, lambda r: float(r.evaluate(parameters))) for _, x in self._separating}
+
     @cached_property
     def _of_joint(self) -> dict[int, int]:
         """The constraint of each joint."""

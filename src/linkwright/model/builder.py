@@ -10,6 +10,7 @@ import numpy as np
 from linkwright.base.arguments import numbered_name
 from linkwright.errors import ModelError
 from linkwright.model.builder_couplings import Couplings
+from linkwright.model.builder_gears import Gears
 from linkwright.model.builder_parts import LAW_VARIABLES, Body, Frame, Joint, name_of, packed_inertia, put
 from linkwright.model.description import (
     FREE_FALL,
@@ -23,13 +24,14 @@ from linkwright.model.description import (
 )
 from linkwright.model.elements import Array, Mimic, as_numbers, is_bound, joint_losses, plain_numbers, split_bindings
 from linkwright.model.expression import Expression, Name
+from linkwright.model.gear_pairs import fitted
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
 from linkwright.model.model_checks import check_numbers
 from linkwright.model.placements import axes_of, axis_frame, difference, product, snapped
 from linkwright.model.quantities import Numeric
 
 
-class Builder(Couplings):
+class Builder(Gears, Couplings):
     """Collects bodies, frames, joints, drivers and forces; `description()` checks them and gives the description.
 
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):
@@ -423,4 +425,4 @@ class Builder(Couplings):
             **arrays,
         )
         check_numbers(description, inertias=inertias, unphysical=self._unphysical)
-        return description
+        return fitted(description)

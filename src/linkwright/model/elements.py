@@ -185,8 +185,45 @@ class Coupling:
         return tuple(quantities(self.left, self.right))
 
 
+GearKind = Literal["external", "internal", "rack", "bevel", "worm", "belt", "crossed belt", "chain"]
+
+
+@dataclass(frozen=True)
+class GearPair:
+    """Two gears in mesh, a gear and its rack, or two wheels under a belt, with the forces of their teeth.
+
+    The z axes of the frames `first` and `second` are the axes of the gears; of a rack, its direction of travel.
+    `radius` is the pitch radius (m) of the first; that of the second follows from the numbers of `teeth`, the smallest
+    whole numbers in the ratio of the radii where the wheels have none (`toothed` is False).
+    """
+
+    name: str
+    first: str
+    second: str
+    kind: GearKind
+    radius: Expression
+    teeth: tuple[int, int]  # the second of a rack is 0; the first of a worm is its number of starts
+    toothed: bool = True
+    pressure_angle: float = 0.0  # rad, in the plane normal to the teeth
+    helix_angle: float = 0.0  # rad, of the first gear, right-handed if positive; of a worm its lead angle
+    phase: float | None = None  # what the pair has rolled (m) where it is drawn, between half pitches; None: as drawn
+    senses: tuple[int, int] = (1, 1)  # in which senses axes count, as drawn
+
+    @property
+    def places(self) -> tuple[str, str]:
+        """The two frames."""
+        return self.first, self.second
+
+
+def size_of(constraint: PointConstraint) -> Expression | None:
+    """The length (m) that a constraint has: that of a rod, the first pitch radius of a gear pair."""
+    if isinstance(constraint, Rod):
+        return constraint.length
+    return constraint.radius if isinstance(constraint, GearPair) else None
+
+
 #: What holds bodies together besides joints: it has equations, and no coordinates of its own.
-PointConstraint = Rod | PointOnLine | PointOnPlane | Coupling
+PointConstraint = Rod | PointOnLine | PointOnPlane | Coupling | GearPair
 
 
 @dataclass(frozen=True)
@@ -215,6 +252,11 @@ class PointForce:
     first: str
     second: str
     law: Expression
+
+    @property
+    def places(self) -> tuple[str, str]:
+        """The two frames."""
+        return self.first, self.second
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from linkwright.model.elements import (
     Coupling,
     Driver,
     Element,
+    GearPair,
     JointForce,
     PointConstraint,
     PointOnLine,
@@ -41,6 +42,7 @@ from linkwright.model.elements import (
     split_bindings,
 )
 from linkwright.model.expression import Expression, Number, replaced
+from linkwright.model.gear_pairs import mesh_gap
 from linkwright.model.placements import combined_inertia, full_inertia, pack_inertia, snapped
 from linkwright.model.quantities import Quantity, quantities
 from linkwright.model.requested_analysis import System
@@ -64,7 +66,7 @@ def _is_held(d: Description, constraint: PointConstraint) -> bool:
     if isinstance(constraint, Coupling):
         return False
     ends = constraint.places
-    (one, r, p), (other, _, to) = (d.frame(end) for end in ends)
+    (one, r, p), (other, to_axes, to) = (d.frame(end) for end in ends)
     if one != other:
         return False
     between = r.T @ (to - p)
@@ -72,6 +74,8 @@ def _is_held(d: Description, constraint: PointConstraint) -> bool:
     if isinstance(constraint, Rod):
         what, length = "rod", float(constraint.length.evaluate(d.parameters))
         gap, size = abs(size - length), max(size, length)
+    elif isinstance(constraint, GearPair):
+        what, (gap, size) = "gear pair", mesh_gap(d, constraint, r.T @ to_axes, between)
     else:
         size = max(size, float(np.max(np.abs([p, to]))))
         if isinstance(constraint, PointOnLine):

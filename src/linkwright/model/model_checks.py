@@ -17,7 +17,7 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.model.coupling_checks import check_coupling
 from linkwright.model.description import BODY_ARRAYS, GROUND, JOINT_ARRAYS, LIMITS, LOSSES, Description
-from linkwright.model.elements import Coupling, JointForce, Rod, laws_of
+from linkwright.model.elements import Coupling, JointForce, laws_of, size_of
 from linkwright.model.expression import Expression, Number, parts
 from linkwright.model.joint_kinds import KIND_LIST, JointKind
 from linkwright.model.placements import full_inertia
@@ -369,7 +369,7 @@ def parameters_used(d: Description, *, kinematic: bool = False) -> set[str]:
     """The parameters that numbers and laws of a mechanism depend on; those of its prescribed motion alone, if asked."""
     laws = [x for (array, _), x in d.bindings.items() if (array in GEOMETRY if kinematic else array not in LIMITS)]
     laws += [driver.law for driver in d.drivers] + [
-        constraint.length for constraint in d.point_constraints if isinstance(constraint, Rod)
+        size for constraint in d.point_constraints if (size := size_of(constraint)) is not None
     ]
     laws += [x.relation for x in d.point_constraints if isinstance(x, Coupling)]
     laws += [x.value for x in d.initial]

@@ -12,8 +12,10 @@ from linkwright.base.arrays import Bools, Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import ModelError, NameNotFound, ShapeError
 from linkwright.model.description import Description, with_gears
-from linkwright.model.elements import Rod
+from linkwright.model.drawing import drawn_rows
+from linkwright.model.elements import size_of
 from linkwright.model.expression import Expression, numeric_values
+from linkwright.model.gear_pairs import check_meshes, frames_at, has_gear_pairs, misfits
 from linkwright.model.model_checks import (
     NOT_NEGATIVE,
     ROTATION_TOLERANCE,
@@ -52,6 +54,8 @@ def with_parameters(d: Description, values: Mapping[str, float]) -> Description:
     arrays["mimics"] = with_gears(d.mimics, arrays.pop("gear", d.gear))
     changed = replace(d, parameters=parameters, **arrays)
     check_numbers(changed, before=d)
+    if has_gear_pairs(changed):
+        check_meshes(changed)
     return changed
 
 
@@ -139,6 +143,20 @@ class Cases:
         return rows, numbers
 
     @cached_property
+    def _meshing(self) -> Bools:
+        """(n,): whether the gear pairs fit where the bodies are drawn, as `check_meshes` looks at them."""
+        d, good = self.description, np.ones(len(self), bool)
+        if not has_gear_pairs(d):
+            return good
+        start = None if d.start is None else (self.array("start_r"), self.array("start_p"))
+        x = self.array
+        r, p = drawn_rows(d, x("ri"), x("pi"), x("rj"), x("pj"), start)
+        frames = frames_at(d, r, p, x)
+        for _, bad, _ in misfits(d, frames, self.evaluated):
+            good &= ~bad
+        return good
+
+    @cached_property
     def possible(self) -> Bools:
         """(n,): whether a case's numbers are ones that a mechanism can have, as `check_numbers` looks at them."""
         good = np.isfinite(self.values).all(axis=1)
@@ -157,8 +175,10 @@ class Cases:
                 changed = (x != self.description.inertia[rows][:, :, None]).any(axis=1)
                 good &= ~(bad & changed).any(axis=0)
         for constraint in self.description.point_constraints:
-            if isinstance(constraint, Rod) and not constraint.length.names().isdisjoint(self.names):
-                good &= self.evaluated(constraint.length) > 0.0
+            size = size_of(constraint)
+            if size is not None and not size.names().isdisjoint(self.names):
+                good &= self.evaluated(size) > 0.0
+        good &= self._meshing
         if self.varies("pitch"):
             pitch, base = self.array("pitch"), np.asarray(self.description.pitch)
             good &= ((pitch != 0.0) | (base == 0.0)).all(axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.model.body_motion import Place, place
 from linkwright.model.description import GROUND, Description
-from linkwright.model.elements import Coupling, PointForce, PointOnLine, PointOnPlane, Rod
+from linkwright.model.elements import PointForce, PointOnLine, PointOnPlane, Rod
 from linkwright.viewer.page import Motion, along
 
 #: Colours that people with any colour vision tell apart, on light and on dark ground.
@@ -95,11 +95,7 @@ def skeleton(description: Description, motion: Motion, extent: Floats) -> Skelet
             for body, point in ends:
                 joined[body].append(point)
     for constraint in (*description.point_constraints, *(e for e in description.elements if isinstance(e, PointForce))):
-        if isinstance(constraint, Coupling):
-            continue
-        names = (
-            (constraint.first, constraint.second) if isinstance(constraint, Rod | PointForce) else (constraint.point,)
-        )
+        names = (constraint.point,) if isinstance(constraint, PointOnLine | PointOnPlane) else constraint.places
         for end in (place(description, name) for name in names):
             if end.body in joined:
                 joined[end.body].append(end.p)

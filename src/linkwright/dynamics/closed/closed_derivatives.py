@@ -223,7 +223,7 @@ class _Closed:
         w = v2 - v1
         u = accelerations[1] - accelerations[0] - motion_cross(v2, w)
         law = law_rates(c.law, context.constants) if c.law is not None else (0.0, 0.0, 0.0)
-        numbers = [c.source.length.evaluate(context.constants)] if c.source.length is not None else []
+        numbers = [x.evaluate(context.constants) for x in c.source.numbers]
 
         def equations(r: Array, p: Array, w: Array, u: Array, forces: Array, numbers: Array) -> Array:
             form_at = (c.form, r, p, numbers[:-1], (), numbers[-1])

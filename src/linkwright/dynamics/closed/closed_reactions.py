@@ -16,6 +16,8 @@ from linkwright.dynamics.closed.redundancy import Blocks
 from linkwright.dynamics.closed.straight_code import StraightCode
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.joint_reactions import reactions
+from linkwright.model.elements import GearPair
+from linkwright.model.gear_pairs import separates
 
 if TYPE_CHECKING:
     from linkwright.dynamics.requests import RequestRules
@@ -55,7 +57,10 @@ class JointWrenches(StraightCode):
 
 
 def covers(factory: RequestRules) -> bool:
-    """Whether multipliers are unique, or those of few constraints that join two bodies each are not."""
+    """Whether multipliers are unique, or those of few constraints that join two bodies each are not; and no teeth press
+    gears apart."""
+    if any(isinstance(x, GearPair) and separates(x) for x in factory.description.point_constraints):
+        return False
     sizes = [c.form.size for c in factory.loop_constraints]
     blocks = Blocks(factory.redundancy, sizes)
     rank, ranks = factory.redundancy.rank(range(sum(sizes))), list(map(factory.redundancy.rank, blocks.rows))

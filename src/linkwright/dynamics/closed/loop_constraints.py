@@ -233,8 +233,7 @@ def _between(traversal: Unrolled, c: Constraint, around: Surroundings, law: tupl
     else:
         places = [around.place(name) for name in c.source.places]
         frames = pair(traversal, *((-1, np.eye(3), np.zeros(3)), *places)[-2:])
-        if c.source.length is not None:
-            numbers = [c.source.length.evaluate(around.names)]
+        numbers = [x.evaluate(around.names) for x in c.source.numbers]
     if frames.rigid and c.law is None and not is_recorded(frames.r, frames.p, np.array(numbers)):
         _refuse_open(traversal, c, frames, numbers, turned, around.size)
     constraint = _of_pair(c.form, frames, numbers, turned, law)

@@ -41,8 +41,9 @@ class Attributes:
         problems: Problems,
         labels: Collection[str],
         flags: Collection[str] = (),
+        twice: Collection[str] = _TWICE,
     ) -> None:
-        self.owner, self.at = owner, at
+        self.owner, self.at, self._twice = owner, at, twice
         self.flags: dict[str, Item] = {}
         self._items: dict[str, list[Item]] = {}
         wrong = False
@@ -76,8 +77,8 @@ class Attributes:
             close = self._meant(key) or did_you_mean(key, labels) or self._all(labels)
             return f"{self.owner} has no attribute {item.key!r}{close}"
         items = self._items.setdefault(key, [])
-        if len(items) >= (2 if key in _TWICE else 1):
-            return f"{item.key!r} is there {'a third time' if key in _TWICE else 'twice'}; remove one"
+        if len(items) >= (2 if key in self._twice else 1):
+            return f"{item.key!r} is there {'a third time' if key in self._twice else 'twice'}; remove one"
         items.append(item)
         return ""
 
@@ -94,6 +95,10 @@ class Attributes:
     def count(self, key: str) -> int:
         """How often a label is there."""
         return len(self._items.get(key, ()))
+
+    def all(self, key: str) -> Sequence[Item]:
+        """The items of a label, in the order of the file."""
+        return self._items.get(key, [])
 
     def get(self, key: str) -> Item | None:
         """The item of a label, or None."""

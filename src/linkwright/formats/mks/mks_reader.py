@@ -136,10 +136,10 @@ def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]
     reader.read_bodies()
     reader.each("triad marker", reader.read_frame, (reader.places,))
     reader.each("joint", reader.read_joint, (reader.joints,))
-    reader.each("rod line plane", reader.read_point_constraint, (reader.joints,))
+    reader.each("rod line plane gear", reader.read_held, (reader.joints,))
     if not problems:
         reader.hold_loose_bodies()
-    reader.each("gear", reader.read_gear)
+    reader.each("gear", reader.read_joint_gear)
     reader.each("coupling", reader.read_coupling, (reader.joints,))
     reader.each("driver", reader.read_driver)
     reader.each(HEADS, reader.read_force)

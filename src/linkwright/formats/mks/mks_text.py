@@ -13,9 +13,11 @@ from linkwright.errors import ModelError
 from linkwright.formats.mks.forces_and_initial import LAW_CONSTANTS, allowed
 from linkwright.formats.mks.syntax import MAX_DEPTH, MAX_NAME
 from linkwright.formats.mks.values import CALLS, CONSTANTS, computed
+from linkwright.model.builder_gears import PRESSURE
 from linkwright.model.description import Description
-from linkwright.model.elements import AppliedWrench, Coupling, Element, JointForce, PointForce
+from linkwright.model.elements import AppliedWrench, Coupling, Element, GearPair, JointForce, PointForce
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number, replaced
+from linkwright.model.gear_pairs import BELTS
 from linkwright.model.quantities import (
     COORDINATES,
     DD,
@@ -215,3 +217,26 @@ def _number(part: str, index: int, letter: str = "") -> str:
     if part not in POSITIONS + VELOCITIES:
         return part
     return f"{letter or ('v' if part in VELOCITIES else 'q')}{index}"
+
+
+def gear_pair_parts(pair: GearPair, drawn_phase: float) -> list[str]:
+    """The entries of a gear pair's statement; a phase that is not the drawn one is written."""
+    parts = [f"triad = {name_text(place)}" for place in pair.places]
+    if pair.kind != "external":
+        parts.append(f"kind = {pair.kind}")
+    first, second = pair.teeth
+    radii = [expression_text(pair.radius)]
+    if pair.toothed:
+        parts += [f"teeth = {x}" for x in pair.teeth if x]
+    elif pair.kind != "rack":
+        lead = abs(math.tan(pair.helix_angle)) if pair.kind == "worm" else 1.0
+        radii.append(number_text(float(pair.radius.evaluate({})) * (lead * second / first)))
+    parts += [f"radius = {text}" for text in radii]
+    if pair.pressure_angle != (PRESSURE if pair.toothed and pair.kind not in BELTS else 0.0):
+        parts.append(f"pressure angle = {number_text(pair.pressure_angle)} rad")
+    if pair.helix_angle:
+        label = "lead angle" if pair.kind == "worm" else "helix angle"
+        parts.append(f"{label} = {number_text(pair.helix_angle)} rad")
+    if pair.phase != drawn_phase:
+        parts.append(f"phase = {number_text(pair.phase or 0.0)}")
+    return parts

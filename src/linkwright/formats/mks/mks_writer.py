@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from warnings import warn
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from linkwright.base.arguments import numbered_name
 from linkwright.base.arrays import Floats
+from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.mks.bodies_and_frames import turn_as_drawn
 from linkwright.formats.mks.joints_and_drivers import LIMITS
@@ -19,13 +21,15 @@ from linkwright.formats.mks.mks_text import (
     coupling_text,
     expression_text,
     force_text,
+    gear_pair_parts,
     name_text,
     number_text,
     quantity_text,
 )
 from linkwright.formats.mks.syntax import JOINT_WORDS
 from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
-from linkwright.model.elements import Coupling, Driver, PointConstraint, PointOnLine, Rod
+from linkwright.model.elements import Coupling, Driver, GearPair, Mimic, PointConstraint, PointOnLine, Rod
+from linkwright.model.gear_pairs import fitted
 from linkwright.model.model_checks import impossible_inertias, listed
 from linkwright.model.placements import are_parallel, axes_of
 from linkwright.model.quantities import COORDINATES
@@ -60,7 +64,8 @@ class _Printer:
             text = f"{d.name!r} has no bodies that move, and a .mks file needs one"
             raise ModelError(text, element=d.name)
         # Gears may have no names; a file needs some that the others do not have.
-        taken = {m.name.lower() for m in d.mimics}
+        pairs = [x.name for x in d.point_constraints if isinstance(x, GearPair)]
+        taken = {name.lower() for name in (*pairs, *(m.name for m in d.mimics))}
         self.gears: list[str] = []
         for m in d.mimics:
             self.gears.append(m.name or numbered_name("gear", taken))
@@ -76,7 +81,7 @@ class _Printer:
         for what, names in (
             ("body or frame", [d.ground_name, *d.body_names, *d.frames.names]),
             ("joint", [*d.joint_names, *(constraint.name for constraint in d.point_constraints)]),
-            ("gear", [m.name for m in d.mimics if m.name]),
+            ("gear", [x.name for x in (*d.mimics, *d.point_constraints) if x.name and isinstance(x, GearPair | Mimic)]),
             ("driver or force", [*(x.name for x in d.drivers), *self.forces]),
             ("parameter", list(d.parameters)),
             ("shape", [x.name for x in d.shapes]),
@@ -253,6 +258,13 @@ class _Printer:
                 turns.append(d.start.r[body] @ r)
         return len(turns) == 2 and turn_as_drawn(kind, turns[0], turns[1]) is not None
 
+    @cached_property
+    def _drawn_phases(self) -> dict[str, float]:
+        """The phases that the gear pairs have as they are drawn."""
+        pairs = [replace(x, phase=None) for x in self.d.point_constraints if isinstance(x, GearPair)]
+        drawn = fitted(replace(self.d, point_constraints=tuple(pairs)))
+        return {x.name: x.phase or 0.0 for x in drawn.point_constraints if isinstance(x, GearPair)}
+
     # -- couplings, constraints, drivers, drawing ----------------------------------------------------------------
     def _gear(self, k: int) -> str:
         d, m = self.d, self.d.mimics[k]
@@ -263,6 +275,9 @@ class _Printer:
         return _statement("GEAR", self.gears[k], parts)
 
     def _point_constraint(self, constraint: PointConstraint) -> str:
+        if isinstance(constraint, GearPair):
+            phase = self._drawn_phases[constraint.name]
+            return _statement("GEAR", constraint.name, gear_pair_parts(constraint, phase))
         if isinstance(constraint, Rod):
             ends = [f"triad = {name_text(x)}" for x in (constraint.first, constraint.second)]
             return _statement("ROD", constraint.name, [*ends, f"length = {expression_text(constraint.length)}"])
