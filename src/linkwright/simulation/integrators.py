@@ -282,6 +282,7 @@ DOP853 = Tableau(
     ),
 )
 
+#: Model files may name a method too: `model/requested_analysis.py` lists the names.
 TABLEAUX = {tableau.name: tableau for tableau in (RK45, DOP853, RK4, SEMI_IMPLICIT_EULER)}
 STIFF = "radau"
 METHODS = (*TABLEAUX, STIFF)
