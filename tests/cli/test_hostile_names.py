@@ -34,6 +34,7 @@ VERBS = {
     "convert": ("", ["other.mks"]),
     "export": ("", ["--function", "mass_matrix"]),
     "sweep": (DRIVER, ["--set", "L=1,2", "--out", "study", "--output-value", f'x = "tip{HOSTILE}".x']),
+    "tolerances": (DRIVER, ["--tolerance", "L=0.1", "--output", f'x = max("tip{HOSTILE}".x)', "--draws", "0"]),
 }
 
 

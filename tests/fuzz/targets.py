@@ -201,7 +201,7 @@ def constants(data: bytes, folder: Path) -> Any:
 
     word = data.decode("utf-8", "replace")
     constant(word, "--set L")
-    return parse_mks(LAW.format(""), parameters={"L": word})
+    return parse_mks(LAW.format("PARAMETER any = 1;"), parameters={"any": word})
 
 
 def options(data: bytes, folder: Path) -> Any:

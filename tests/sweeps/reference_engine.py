@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.formats.mks.parser import check_nesting, parsed_by_grammar
 from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Node, Num, Word
-from linkwright.formats.mks.values import CALLS, CONSTANTS, UNITS
+from linkwright.formats.mks.values import CALLS, CONSTANTS
 from linkwright.model.expression import FUNCTIONS
+from linkwright.model.units import unit
 from linkwright.results.solution import Solution
 from linkwright.sweeps.task import Batch, Task, sentence
 
@@ -100,7 +101,7 @@ def _parsed(name: str, text: str) -> Node:
 
 def _value(node: Node, s: Solution, known: dict[str, float]) -> Any:
     if isinstance(node, Num):
-        return node.value * (UNITS[node.unit.text.lower()] if node.unit is not None else 1.0)
+        return unit(node.unit.text).si(node.value) if node.unit is not None else node.value
     if isinstance(node, Word):
         if node.text.lower() == "time":
             return s.time
