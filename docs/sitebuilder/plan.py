@@ -15,7 +15,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Mechanisms": ("mks", "builder", "formats", "mjcf", "conventions"),
     "Motion": ("kinematics", "linkages", "closed", "couplings", "gears", "forces", "simulation", "results", "viewer"),
     "Equations and control": ("equations", "control", "sampled", "identification", "hinfinity", "manipulator"),
-    "Studies and export": ("sweep", "design", "tolerances", "export", "gpu"),
+    "Studies and export": ("sweep", "design", "tolerances", "cams", "export", "gpu"),
     "Inside": ("architecture", "tape", "complexity", "agreement", "benchmarks/RESULTS.md"),
 }
 TITLES = {"README.md": "Overview", "examples": "Examples", "docs/notebooks.md": "Notebooks"}

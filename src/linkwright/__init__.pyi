@@ -3,6 +3,9 @@
 from linkwright import control as control
 from linkwright import errors as errors
 from linkwright.analysis.analyse import analyse as analyse
+from linkwright.design.cam_followers import CamFollower as CamFollower
+from linkwright.design.cam_profiles import CamProfile as CamProfile
+from linkwright.design.cam_profiles import cam_profile as cam_profile
 from linkwright.design.optimise import Search as Search
 from linkwright.design.optimise import optimise as optimise
 from linkwright.design.sensitivity import sensitivities as sensitivities

@@ -247,16 +247,16 @@ class Dynamic(Evaluator):
 
     def _rows(self, run: _Run, t: float) -> tuple[Floats, ...]:
         z, at = np.concatenate([*run.state, run.values]), np.array(t)
-        value = np.asarray(self._outputs(z, at))
+        outputs = np.asarray(self._outputs(z, at))
         if run.order == 0:
-            return (value,)
+            return (outputs,)
         k = len(run.values)
         dz = np.vstack([*(x.T for x in run.first), np.eye(k)])
         jacobian = self._outputs.jacobian()
         g = jacobian(z, at)
         first = g @ dz
         if run.order == 1:
-            return value, first
+            return outputs, first
         bends = second_derivatives(jacobian, 0, z, at)
         ddz = np.zeros((len(z), k, k))
         one, other = run.pairs
@@ -264,7 +264,7 @@ class Dynamic(Evaluator):
         ddz[:, one, other] = mixed
         ddz[:, other, one] = mixed
         second = np.einsum("rij,ia,jb->rab", bends, dz, dz) + np.tensordot(g, ddz, 1)
-        return value, first, second
+        return outputs, first, second
 
 
 def _refuse_lost(state: list[Floats], worst: float, t: float) -> None:
