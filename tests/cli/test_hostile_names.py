@@ -21,6 +21,7 @@ BODY "ground{HOSTILE}" (ground); BODY "body{HOSTILE}" (mass = 1, inertia = (1, 1
 TRIAD "tip{HOSTILE}" (associated body = "body{HOSTILE}", origin = (L, 0, 0));
 REVOLUTE JOINT "joint{HOSTILE}" (triad = "ground{HOSTILE}", triad = "body{HOSTILE}");
 SPRING "spring{HOSTILE}" (joint = "joint{HOSTILE}", stiffness = 5);
+BUSHING "bushing{HOSTILE}" (triad = "ground{HOSTILE}", triad = "tip{HOSTILE}", stiffness = 5);
 {{}}
 ENDMODEL
 """

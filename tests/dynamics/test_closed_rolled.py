@@ -12,8 +12,8 @@ import linkwright as lw
 from closed_mechanisms import MECHANISMS, four_bar, platform, solid, state
 from linkwright.mechanism import Mechanism
 from linkwright.model.description import Frames, Names
-from linkwright.model.elements import AppliedWrench, JointForce, Mimic, PointForce
-from linkwright.model.expression import Name
+from linkwright.model.elements import AppliedWrench, Bushing, JointForce, Mimic, PointForce
+from linkwright.model.expression import Name, Number
 from linkwright.model.quantities import Quantity
 from robots import relative
 
@@ -77,6 +77,7 @@ def with_laws_of_quantities(mech: lw.Mechanism, joint: str, loop: str, bodies: t
         AppliedWrench("e", first, (angle, height, apart, speed, parting, turning), "ground"),
         AppliedWrench("f", first, (angle, height, apart, speed, parting, turning), "other", second, second),
         AppliedWrench("g", second, (apart,) * 6, "frame", "", first),
+        Bushing("h", first, second, tuple(Number(0.3 + 0.1 * k) for k in range(18))),
     )
     return Mechanism(replace(mech.description, elements=elements))
 

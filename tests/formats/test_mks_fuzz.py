@@ -29,6 +29,7 @@ DRIVER d2 (tip.y = -TIME^2 + 2**-1);
 DRIVER d3 (distance(tip, g2) = max(1, 2, L) + if(TIME < 1, 1, 2));
 SPRING sp1 (triad = tip, triad = g2, stiffness = 100*L, length = half, damping = 3);
 SPRING sp2 (joint = r1, stiffness = 5, rest = 30); DAMPER da (joint = "odd name".shift, damping = 0.5);
+BUSHING bu (triad = tip, triad = g2, stiffness = (100, L, 3 N/mm), torsional stiffness = L, preload = (1, half, 0));
 FRICTION fr (joint = s1, friction = 2, speed = 1 rad/s); STOP st (joint = r1, stiffness = 1e4, damping = 0.1);
 ACTUATOR ac (joint = r1, law = -3*r1.rate + sin(TIME), effort limit = 10);
 FORCE fo (triad = tip, triad = g2, law = 3/distance(tip, g2)^2); TORQUE to (joint = s1.angle, law = r1.angle*arm.vx);

@@ -164,6 +164,10 @@ FORCES = {
         lambda b: b.applied_wrench("tip", (1, 2, TIME), (0, 0, K), axes="ground"),
         "FORCE x (triad = tip, force = (1, 2, TIME), torque = (0, 0, k), axes = ground)",
     ),
+    "bushing": (
+        lambda b: b.bushing("tip", "ground", K, (1, K, 2), preload=(0, 0, K)),
+        "BUSHING x (triad = tip, triad = ground, stiffness = k, torsional stiffness = (1, k, 2), preload = (0, 0, k))",
+    ),
     "torque": (
         lambda b: b.applied_wrench("ground.tip", torque=(1, b.component("tip", "vx"), 0), reaction="a", axes="tip"),
         'TORQUE x (triad = "ground.tip", torque = (1, tip.vx, 0), axes = tip, reaction = a)',

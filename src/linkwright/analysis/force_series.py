@@ -18,7 +18,7 @@ from linkwright.dynamics.joint_reactions import exerted
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism import Mechanism
 from linkwright.model.coupling_relation import couplings, relation_of
-from linkwright.model.elements import GearPair, JointForce
+from linkwright.model.elements import Bushing, GearPair, JointForce
 from linkwright.model.gear_pairs import tooth_forces
 from linkwright.model.quantities import drives_angle, turns
 from linkwright.model.topology import reacting_bodies
@@ -30,6 +30,7 @@ from linkwright.spatial.rotation import euler_parameters_matrix
 MOST = 50  # joints whose reactions are kept
 MOST_POINTS = 20_001  # time points up to which they are, where loops make each take a tenth of a millisecond
 _AXES = ("x", "y", "z")
+_LOADS = ("fx", "fy", "fz", "mx", "my", "mz")  # of a bushing
 
 
 def forces(mech: Mechanism, solution: Solution, tau: Floats) -> tuple[dict[str, Series], list[str]]:
@@ -85,8 +86,12 @@ def _gears(mech: Mechanism, solution: Solution, tau: Floats) -> dict[tuple[str, 
 def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
     """The values of force laws."""
     d = mech.description
-    series = {}
+    series: dict[str, Series] = {}
     for e, values in force_values(mech, solution.q, solution.v, solution.time):
+        if isinstance(e, Bushing):
+            axis = next(x for x in _LOADS if f"{e.name}.{x}" not in series)
+            series[f"{e.name}.{axis}"] = Series(values, "N" if axis[0] == "f" else "N m")
+            continue
         angular = isinstance(e, JointForce) and turns(d.kind_of(d.joint_names.position("joint", e.joint)).name, e.index)
         word, unit = ("torque", "N m") if angular else ("force", "N")
         series[f"{e.name}.{word}"] = Series(values, unit)

@@ -222,8 +222,7 @@ class Elements(LawRunner):
     def body_forces(self, twists: Ref, wrenches: Ref) -> None:
         """wrenches += those of forces between points and of laws on bodies."""
         for action in actions(self.d.elements):
-            turned = (len(action.frames[0]) - 1,) if action.turned else ()
-            frames = self.named_frames(action.frames, turned)
+            frames = self.named_frames(action.frames, action.turned)
             pushed = self._pushed(wrenches, frames.bodies[: action.pushed])
             self.on_frames(action.laws, frames, action.step, twists, pushed)
 

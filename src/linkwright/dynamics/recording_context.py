@@ -33,10 +33,11 @@ from linkwright.model.element_steps import (
     Laws,
     LoopCoordinate,
     actions,
+    bushing_load,
     loop_coordinate,
     measuring,
 )
-from linkwright.model.elements import Initial, JointForce, PointForce, laws_of
+from linkwright.model.elements import Bushing, Initial, JointForce, PointForce, laws_of
 from linkwright.model.quantities import Quantity, quantities
 from linkwright.spatial.algebra import Array, point_velocity, wrench_at
 from linkwright.tape.build import ProgramBuilder, Ref, spoiled_together, trace, with_every_input
@@ -186,12 +187,18 @@ class Elements:
         return np.array(values), np.array(slopes)
 
     def force_values(self) -> Array:
-        """The forces of joint laws and of laws between points, in the order of the description."""
-        forces = []
+        """The forces of joint laws and of laws between points, in the order of the description; then force and torque
+        of each bushing on its second frame, in the axes of its first.
+        """
+        forces: list[Any] = []
         for e in self.description.elements:
             if isinstance(e, JointForce | PointForce):
                 measured = {name: self._measured(x) for name, x in _own_quantities(e).items() if name in e.law.names()}
                 forces.append(e.law.evaluate({**self.names, **measured}))
+        for e in self.description.elements:
+            if isinstance(e, Bushing):
+                ends = (self._frame(name)[1] for name in e.places)
+                forces += [x for part in bushing_load(self._evaluate(e.laws), *ends) for x in part]
         return np.array(forces)
 
 

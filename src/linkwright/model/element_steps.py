@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.model.elements import AppliedWrench, Element, PointForce
+from linkwright.model.elements import AppliedWrench, Bushing, Element, PointForce
 from linkwright.model.expression import Expression
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.quantities import Quantity
 from linkwright.spatial.algebra import Array, dot, length
+from linkwright.spatial.rotation import euler_parameters, left_jacobian_inverse_times, logarithm
 
 #: The values of an element's laws, from the names that it adds to parameters, TIME and quantities.
 Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]
@@ -75,7 +76,7 @@ class Action:
     frames: Sequence[tuple[str, ...]]
     step: Callable[..., tuple[Array, ...]]
     pushed: int = 1  # how many of the frames' bodies get a wrench
-    turned: bool = False  # whether the axes of the last frame are used
+    turned: tuple[int, ...] = ()  # the frames whose axes are used
 
 
 def actions(elements: Sequence[Element]) -> Iterator[Action]:
@@ -90,7 +91,11 @@ def actions(elements: Sequence[Element]) -> Iterator[Action]:
     for (axes, reacts), members in groups.items():
         frames = [(e.frame, *((e.reaction,) if reacts else ()), *_frame_of_axes(e)) for e in members]
         step = _applied_wrench(axes != "ground", reacts)
-        yield Action([e.laws for e in members], frames, step, 1 + reacts, axes != "ground")
+        turned = (len(frames[0]) - 1,) if axes != "ground" else ()
+        yield Action([e.laws for e in members], frames, step, 1 + reacts, turned)
+    bushings = [e for e in elements if isinstance(e, Bushing)]
+    if bushings:
+        yield Action([e.laws for e in bushings], [e.places for e in bushings], bushing, pushed=2, turned=(0, 1))
 
 
 def _frame_of_axes(element: AppliedWrench) -> tuple[str, ...]:
@@ -119,6 +124,27 @@ def _applied_wrench(turned: bool, reacts: bool) -> Callable[..., tuple[Array, ..
         return wrench, shifted(others[0], at.position).wrench(-force, -moment)
 
     return applied_wrench
+
+
+def bushing(evaluate: Evaluate, first: BodyFrame, second: BodyFrame) -> tuple[Array, Array]:
+    """The wrenches of a bushing on its two bodies: opposite, at the second frame's origin."""
+    force, torque = (first.axes @ part for part in bushing_load(evaluate, first, second))
+    return shifted(first, second.position).wrench(-force, -torque), second.wrench(force, torque)
+
+
+def bushing_load(evaluate: Evaluate, first: BodyFrame, second: BodyFrame) -> tuple[Array, Array]:
+    """The force and the torque of a bushing on its second frame, in the axes of the first."""
+    k, k_turn, c, c_turn, preload, preload_torque = np.array(evaluate({})).reshape(6, 3)
+    axes = first.axes
+    line = second.position - first.position
+    # ṙ in the first frame's axes, which turn: the velocity of the second origin over the first body.
+    slip = second.velocity - shifted(first, second.position).velocity
+    theta = logarithm(euler_parameters(axes.T @ second.axes))
+    omega = axes.T @ (second.angular_velocity - first.angular_velocity)
+    force = preload - k * (axes.T @ line) - c * (axes.T @ slip)
+    # J(θ)ᵀ = J(−θ)
+    torque = preload_torque - left_jacobian_inverse_times(-theta, k_turn * theta) - c_turn * omega
+    return force, torque
 
 
 def shifted(frame: BodyFrame, position: Array) -> BodyFrame:

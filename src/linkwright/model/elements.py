@@ -280,7 +280,28 @@ class AppliedWrench:
         return (self.frame, *(name for name in (self.axes_of, self.reaction) if name))
 
 
-Element = JointForce | PointForce | AppliedWrench
+@dataclass(frozen=True)
+class Bushing:
+    """Springs and dampers in six directions between two frames, in the axes of the first.
+
+    With r the origin of the second frame in the first, θ the rotation vector of its axes there and ω its relative
+    angular velocity, it exerts on the second at its origin the force f₀ − k r − c ṙ and the torque
+    m₀ − J(θ)⁻ᵀ kₜ θ − cₜ ω, where ω = J(θ) θ̇: so that springs have the potential ½ rᵀ k r + ½ θᵀ kₜ θ. The first gets
+    the opposite, at the same point in space. |θ| ≤ π, and θ jumps from π to −π there.
+    """
+
+    name: str
+    first: str
+    second: str
+    laws: tuple[Expression, ...]  # k (N/m), kₜ (N m/rad), c (N s/m), cₜ (N m s/rad), f₀ (N), m₀ (N m), three of each
+
+    @property
+    def places(self) -> tuple[str, str]:
+        """The two frames."""
+        return self.first, self.second
+
+
+Element = JointForce | PointForce | AppliedWrench | Bushing
 
 
 @dataclass(frozen=True)
@@ -293,7 +314,7 @@ class Initial:
 
 def laws_of(element: Element) -> tuple[Expression, ...]:
     """The laws of a force element."""
-    return element.laws if isinstance(element, AppliedWrench) else (element.law,)
+    return element.laws if isinstance(element, AppliedWrench | Bushing) else (element.law,)
 
 
 def joint_losses(joint: str, rates: int, damping: float, friction: float) -> tuple[JointForce, ...]:

@@ -29,6 +29,7 @@ from linkwright.model.description import (
 from linkwright.model.elements import (
     AppliedWrench,
     Array,
+    Bushing,
     Coupling,
     Driver,
     Element,
@@ -228,12 +229,11 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
 def _with_locked(d: Description, locked: Mapping[str, Array]) -> tuple[Element, ...]:
     """The forces without those on locked joints; where laws of others name their coordinates, numbers stand."""
     by = _locked_quantities(d, locked)
-    elements = [e for e in d.elements if not (isinstance(e, JointForce) and e.joint in locked)]
     changed: list[Element] = []
-    for e in elements:
+    for e in (e for e in d.elements if not (isinstance(e, JointForce) and e.joint in locked)):
         if not any(quantity in by for quantity in quantities(*laws_of(e))):
             changed.append(e)
-        elif isinstance(e, AppliedWrench):
+        elif isinstance(e, AppliedWrench | Bushing):
             changed.append(replace(e, laws=tuple(replaced(law, by) for law in e.laws)))
         else:
             changed.append(replace(e, law=replaced(e.law, by)))

@@ -5,7 +5,7 @@ rounding.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 from warnings import warn
 
@@ -17,7 +17,7 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.model.coupling_checks import check_coupling
 from linkwright.model.description import BODY_ARRAYS, GROUND, JOINT_ARRAYS, LIMITS, LOSSES, Description
-from linkwright.model.elements import Coupling, JointForce, laws_of, size_of
+from linkwright.model.elements import Bushing, Coupling, JointForce, laws_of, size_of
 from linkwright.model.expression import Expression, Number, parts
 from linkwright.model.joint_kinds import KIND_LIST, JointKind
 from linkwright.model.placements import full_inertia
@@ -299,6 +299,8 @@ def _check_laws(d: Description) -> None:
             _check_finite_law(law, "force", element.name)
         for quantity in quantities(*laws_of(element)):
             _check_quantity(d, quantity, f"the law of force {element.name!r}")
+        if isinstance(element, Bushing):
+            check_bushing(element, d.parameters)
         if isinstance(element, JointForce) and (j := d.joint_names.find(element.joint)) is not None:
             check_joint_law(d.kind_of(j), element)
     for x in d.initial:
@@ -341,6 +343,16 @@ def check_joint_law(kind: JointKind, force: JointForce) -> None:
             "derivatives of its coordinates; laws there may use v and TIME only"
         )
         raise ModelError(text, element=force.joint)
+
+
+def check_bushing(bushing: Bushing, parameters: Mapping[str, float]) -> None:
+    """Refuse a stiffness or damping below zero with the present parameters."""
+    for k, law in enumerate(bushing.laws[:12]):
+        size = float(law.evaluate(parameters))
+        if not size >= 0.0:
+            label = ("stiffness", "torsional stiffness", "damping", "torsional damping")[k // 3]
+            text = f"the {label} of bushing {bushing.name!r} is {size:g}; give 0 or more"
+            raise ModelError(text, element=bushing.name)
 
 
 def check_driven_joint(kind: JointKind, joint: str, driver: str) -> None:

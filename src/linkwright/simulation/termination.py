@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.mechanism import Mechanism
-from linkwright.model.elements import JointForce, PointForce
+from linkwright.model.elements import Bushing, JointForce, PointForce
 from linkwright.model.expression import numeric_values
 from linkwright.results.status import Status
 from linkwright.simulation.compiled_engines import Trouble, Work
@@ -183,9 +183,17 @@ def joint_of_rate(mech: Mechanism, at: int) -> str | None:
     return next((joint.name for joint in mech.joints if joint.v_slice.start <= at < joint.v_slice.stop), None)
 
 
-def force_values(mech: Mechanism, q: Floats, v: Floats, t: Floats) -> list[tuple[JointForce | PointForce, Floats]]:
-    """The force elements with laws of one value, each with its values (n,) at states q, v (n, ·) and times t (n,)."""
-    elements = [e for e in mech.description.elements if isinstance(e, JointForce | PointForce)]
+def force_values(
+    mech: Mechanism, q: Floats, v: Floats, t: Floats
+) -> list[tuple[JointForce | PointForce | Bushing, Floats]]:
+    """The force elements with laws of one value, each with its values (n,) at states q, v (n, ·) and times t (n,);
+    then bushings, six times each: force and torque on the second frame, in the axes of the first.
+    """
+    d = mech.description
+    elements: list[JointForce | PointForce | Bushing] = [
+        e for e in d.elements if isinstance(e, JointForce | PointForce)
+    ]
+    elements += [e for e in d.elements if isinstance(e, Bushing) for _ in range(6)]
     if not elements:
         return []
     values = mech.kernels.evaluate(Request("force_values"), q, v, t=t)

@@ -11,12 +11,12 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.model.body_motion import Place, place
 from linkwright.model.description import GROUND, Description
-from linkwright.model.elements import PointForce, PointOnLine, PointOnPlane, Rod
+from linkwright.model.elements import Bushing, PointForce, PointOnLine, PointOnPlane, Rod
 from linkwright.viewer.page import Motion, along
 
 #: Colours that people with any colour vision tell apart, on light and on dark ground.
 PALETTE = ("#2f7fc1", "#e69f00", "#17a67c", "#d9602b", "#62bdf0", "#cf7fae", "#d8c93a")
-STEEL, PIN, POST = "#a3abb5", "#4a525c", "#878f9a"
+STEEL, PIN, POST, RUBBER = "#a3abb5", "#4a525c", "#878f9a", "#3a3f46"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,10 @@ def skeleton(description: Description, motion: Motion, extent: Floats) -> Skelet
         if all(body in joined for body, _ in ends):
             for body, point in ends:
                 joined[body].append(point)
-    for constraint in (*description.point_constraints, *(e for e in description.elements if isinstance(e, PointForce))):
+    for constraint in (
+        *description.point_constraints,
+        *(e for e in description.elements if isinstance(e, PointForce | Bushing)),
+    ):
         names = (constraint.point,) if isinstance(constraint, PointOnLine | PointOnPlane) else constraint.places
         for end in (place(description, name) for name in names):
             if end.body in joined:
@@ -242,6 +245,10 @@ def joint_parts(
             parts = _plate(glyph) if isinstance(constraint, PointOnPlane) else [_track(glyph, 0.45)]
             placed += [(base.body, part) for part in parts]
             placed.append((mover.body, solid("sphere", 1.5 * unit, mover.p, mover.r, STEEL)))
+    for first, second in bushing_ends(description, motion.count):
+        glyph = _glyph(motion, first, second, unit, color)
+        placed.append((first.body, _solid(first, glyph, "cylinder", (2.2, 2.6), RUBBER)))
+        placed.append((second.body, _solid(second, glyph, "cylinder", (0.9, 3.6))))
     for end in (end for _, *ends in stretched(description, motion.count) for end in ends):
         placed.append((end.body, solid("sphere", unit, end.p, end.r, STEEL)))
     return placed
@@ -254,6 +261,15 @@ def stretched(description: Description, drawn: int) -> Iterator[tuple[Rod | Poin
             first, second = place(description, thing.first), place(description, thing.second)
             if max(first.body, second.body) < drawn:
                 yield thing, first, second
+
+
+def bushing_ends(description: Description, drawn: int) -> Iterator[tuple[Place, Place]]:
+    """The two frames of every bushing between bodies that are drawn."""
+    for e in description.elements:
+        if isinstance(e, Bushing):
+            first, second = (place(description, name) for name in e.places)
+            if max(first.body, second.body) < drawn:
+                yield first, second
 
 
 def anchors(description: Description, motion: Motion, unit: float) -> list[Floats]:
@@ -269,8 +285,9 @@ def anchors(description: Description, motion: Motion, unit: float) -> list[Float
             points += [at + s * 0.5 * length * base.r[:, 2] for s in (-1, 1)]
         elif kind != "planar":
             points.append(base.p)
-    points += [end.p for _, *ends in stretched(description, motion.count) for end in ends if end.body == GROUND]
-    return points
+    ends = [end for _, *pair in stretched(description, motion.count) for end in pair]
+    ends += [end for pair in bushing_ends(description, motion.count) for end in pair]
+    return points + [end.p for end in ends if end.body == GROUND]
 
 
 def joint_sides(description: Description, joint: int) -> tuple[Place, Place]:

@@ -16,9 +16,10 @@ from linkwright.base.arguments import first_few
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError
 from linkwright.formats.mks.attributes import Registry
+from linkwright.formats.mks.bushing_statements import BushingLoads
 from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.dimensions import Value
-from linkwright.formats.mks.forces_and_initial import HEADS, Loads
+from linkwright.formats.mks.forces_and_initial import HEADS
 from linkwright.formats.mks.parser import Parsed, parse
 from linkwright.formats.mks.syntax import (
     Enough,
@@ -143,6 +144,7 @@ def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]
     reader.each("coupling", reader.read_coupling, (reader.joints,))
     reader.each("driver", reader.read_driver)
     reader.each(HEADS, reader.read_force)
+    reader.each("bushing", reader.read_bushing)
     reader.each("initial", reader.read_initial)
     reader.each("gravity", reader.read_gravity)
     reader.each("shape", reader.read_shape)
@@ -152,7 +154,7 @@ def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]
     return reader.description()
 
 
-class Reader(Loads):
+class Reader(BushingLoads):
     """Reads what concerns the whole model, and puts the description together."""
 
     def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:

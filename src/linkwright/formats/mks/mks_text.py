@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkwright.errors import ModelError
+from linkwright.formats.mks.bushing_statements import NUMBERS
 from linkwright.formats.mks.forces_and_initial import LAW_CONSTANTS, allowed
 from linkwright.formats.mks.syntax import MAX_DEPTH, MAX_NAME
 from linkwright.formats.mks.values import CALLS, CONSTANTS, computed
 from linkwright.model.builder_gears import PRESSURE
 from linkwright.model.description import Description
-from linkwright.model.elements import AppliedWrench, Coupling, Element, GearPair, JointForce, PointForce
+from linkwright.model.elements import AppliedWrench, Bushing, Coupling, Element, GearPair, JointForce, PointForce
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number, replaced
 from linkwright.model.gear_pairs import BELTS
 from linkwright.model.quantities import (
@@ -137,6 +138,8 @@ def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
     """The head and the attributes of a force."""
     if isinstance(force, AppliedWrench):
         return _wrench(d, force)
+    if isinstance(force, Bushing):
+        return _bushing(d, force)
     if isinstance(force, JointForce):
         kind = d.kind_of(d.joint_names.position("joint", force.joint))
         names = COORDINATES.get(kind.name) or RATES.get(kind.name, ())
@@ -194,6 +197,18 @@ def _wrench(d: Description, force: AppliedWrench) -> tuple[str, list[str]]:
     if force.reaction:
         parts.append(f"reaction = {name_text(force.reaction)}")
     return ("TORQUE" if heads == ["torque"] else "FORCE"), parts
+
+
+def _bushing(d: Description, bushing: Bushing) -> tuple[str, list[str]]:
+    parts = [f"triad = {name_text(end)}" for end in bushing.places]
+    for k, label in enumerate(NUMBERS):
+        laws = bushing.laws[3 * k : 3 * k + 3]
+        if label == "stiffness" or any(law != Number(0.0) for law in laws):
+            texts = [_law(d, law, {}) for law in laws]
+            alike = not label.startswith("preload") and len(set(texts)) == 1
+            three = f"({', '.join(texts)})"
+            parts.append(f"{label} = {texts[0] if alike else three}")
+    return "BUSHING", parts
 
 
 def _law(d: Description, law: Expression, spelled: dict[Expression, Expression]) -> str:

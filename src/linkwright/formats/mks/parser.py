@@ -165,6 +165,7 @@ HEADS = (
     "DRIVER",
     "SPRING",
     "DAMPER",
+    "BUSHING",
     "FRICTION",
     "STOP",
     "ACTUATOR",

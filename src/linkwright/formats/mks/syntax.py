@@ -49,7 +49,7 @@ _ANSWERS = {
     "a guide is a JOINT, as in SLIDER or TRANSLATIONAL JOINT": "guide rail prismatic_joint",
     "a ball in a socket is a JOINT, as in BALL or SPHERICAL JOINT": "socket",
     "joints close loops by themselves; ROD, POINT ON LINE and POINT ON PLANE hold points": "constraint loop closure",
-    "a law between two points is a SPRING, a DAMPER or a FORCE": "bushing sforce gforce spdp",
+    "a law between two points is a SPRING, a DAMPER or a FORCE": "sforce gforce spdp",
     "there is no contact; a STOP limits a joint or a distance": "contact collision impact ground_contact",
     "a cable that stays tight is a ROD, one that stretches a SPRING": "cable rope tendon wire chain string",
     "bodies that move as one are held by a WELD, or FIXED JOINT": "bolt glue",
