@@ -43,6 +43,36 @@ def test_a_simulation_prints_its_forces_and_leaves_results_alone(model, tmp_path
     assert "coil.torque" in sol.series
 
 
+def test_tables_are_in_the_units_of_the_model(tmp_path, capsys) -> None:
+    spoken = "length unit = mm, mass unit = g, time unit = ms, angle unit = degree, "
+    text = MODEL.replace("ending time = 1, print interval = 0.1", spoken + "ending time = 1000, print interval = 100")
+    text = text.replace("mass = 2, com = (0.5, 0, 0)", "mass = 2000, com = (500, 0, 0)").replace(
+        "0.01, 0.1", "1e7, 1e8"
+    )
+    text = text.replace("1e8, 0.1", "1e8, 1e8").replace("stiffness = 5", "stiffness = 5000")
+    text = text.replace("damping = 1)", "damping = 1e6)").replace("-1)", "-0.05)").replace("0.4", "20")
+    path = tmp_path / "pendulum.mks"
+    path.write_text(
+        text.replace("BODY g", "PARAMETER half = 250 mm;\nGRAVITY (0, 0, -0.00981);\nBODY g"), encoding="utf-8"
+    )
+    outcome = linkwright(capsys, "run", path, "-o", tmp_path / "out", "--csv")
+    assert outcome.code == 0, outcome.err
+    head = next(line for line in outcome.out.splitlines() if line.startswith("body "))
+    assert head.split()[:4] == ["body", "x", "min", "mm"]
+    row = next(line for line in outcome.out.splitlines() if line.startswith("bob "))
+    assert "deg/ms" in row
+    sol = lw.open(tmp_path / "out" / "pendulum.nc")
+    coil = next(line.split() for line in outcome.out.splitlines() if line.startswith("coil.torque"))
+    assert coil[2:4] == ["N", "mm"]
+    assert float(coil[1]) == pytest.approx(1e3 * sol.series["coil.torque"].values.min(), rel=1e-3)
+    out = linkwright(capsys, "check", path).out
+    assert "mass g " in out
+    assert "moving mass: 2000 g, gravity: (0, 0, -0.00981) mm/ms²" in out
+    assert "parameters: half = 250 mm" in out
+    assert "initial conditions: hinge.angle = 20 deg, hinge.rate = -0.05 deg/ms" in out
+    assert "dynamic analysis by rk45, t = 0 … 1000 ms" in out
+
+
 def test_an_interrupted_run_says_how_to_go_on_and_does(model, tmp_path, capsys, monkeypatch) -> None:
     words = ("run", model, "-o", tmp_path / "out", "--no-page")
 
@@ -123,6 +153,6 @@ def test_a_run_that_ends_early_keeps_what_it_has_and_fails(tmp_path, capsys) -> 
 def test_check_tells_forces_beginning_and_missing_masses(model, capsys) -> None:
     out = linkwright(capsys, "check", model).out
     assert "forces: coil on hinge" in out
-    assert "initial conditions: hinge.angle = 0.4, hinge.rate = -1" in out
+    assert "initial conditions: hinge.angle = 0.4 rad, hinge.rate = -1 rad/s" in out
     assert "without a mass, which dynamics may ask for: 'light'" in out
     assert "dynamic analysis by rk45, t = 0 … 1 s" in out

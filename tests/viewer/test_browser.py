@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from sample_motions import Played, chain, every_shape, slider_crank, spatial_fou
 from test_page import WICKED
 
 import linkwright as lw
+from linkwright.model.units import Units
+from linkwright.results.solution import Solution
 from linkwright.viewer.shapes import PALETTE
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
@@ -315,6 +318,37 @@ def test_loads_have_charts_of_their_own(open_page: Opener) -> None:
     assert_allclose(told["engine (load) x"], solution.series["engine.torque"].values[10], rtol=1e-3)
     wanted = [solution.series[f"hinge1.{x}"].values[10] for x in ("fx", "mx")]
     assert_allclose(told["hinge1 (load) x"], wanted, rtol=1e-3)
+
+
+def test_the_page_speaks_the_units_of_the_model(open_page: Opener) -> None:
+    model = Path(__file__).resolve().parents[2] / "examples" / "models" / "governor.mks"
+    si = lw.analyse(model, times=np.linspace(0.0, 1.0, 21))
+    units = Units(length="mm", time="ms", angle="deg")
+    spoken = Solution(
+        replace(si.description, units=units), si.time, si.arrays, si.iterations, si.status, si.counters, si.states
+    )
+    with open_page("governor-mm", solution=spoken.with_series(si.series)) as page:
+        page.value("linkwright.setTime(0.5)")
+        assert page.page.locator("#clock").inner_text() == "500 / 1000 ms"
+        shown = {}
+        for label in ("sleeve", "hinge1 (joint)", "engine (load)"):
+            page.page.select_option("#place", label=label)
+            charts = page.page.locator(".chart:visible")
+            heads = charts.locator("h2 small").all_inner_texts()
+            axis = "z" if label == "sleeve" else "x"
+            values = page.page.locator(f".chart:visible .values .{axis}").all_inner_texts()
+            shown[label] = heads, [float(x.split()[-1].replace("\u2212", "-")) for x in values]
+        last = page.page.locator(".drawing >> nth=0").locator("text").last.text_content()
+        assert page.errors == []
+    assert last.endswith(" ms")
+    assert [x.casefold() for x in shown["sleeve"][0]] == ["mm", "m/s", "mm/ms²"]
+    place = 1e3 * si.position("sleeve")[10], si.velocity("sleeve")[10], 1e-3 * si.acceleration("sleeve")[10]
+    assert_allclose(shown["sleeve"][1], [x[2] for x in place], rtol=2e-3, atol=2e-3)
+    assert [x.casefold() for x in shown["hinge1 (joint)"][0]] == ["deg", "deg/ms", "deg/ms²"]
+    turn = si.joint("hinge1"), 1e-3 * si.joint_rate("hinge1"), 1e-6 * si.joint_acceleration("hinge1")
+    assert_allclose(shown["hinge1 (joint)"][1], [np.degrees(x[10, 0]) for x in turn], rtol=2e-2)
+    assert [x.casefold() for x in shown["engine (load)"][0]] == ["n mm"]
+    assert_allclose(shown["engine (load)"][1], 1e3 * si.series["engine.torque"].values[10], rtol=1e-3)
 
 
 def test_a_click_on_a_plot_moves_the_time(open_page: Opener) -> None:

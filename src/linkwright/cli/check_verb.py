@@ -28,6 +28,7 @@ from linkwright.cli.screen import (
 )
 from linkwright.errors import on_one_line
 from linkwright.model.requested_analysis import System, idle_settings
+from linkwright.model.units import unit
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -118,7 +119,9 @@ def _freedom(mechanism: Mechanism) -> list[str]:
     kinematics = Kinematics(placed(mechanism, system.start))
     state = kinematics.assemble(system.start, system.assembly_tolerance)
     rounds = counted(state.iterations, "iteration")
-    lines = [f"assembled to {state.miss:.1e} m at t = {system.start:g} s, in {rounds}"]
+    metre, second = d.units.shown("m"), d.units.shown("s")
+    at = f"t = {second.of(system.start):g} {second.text}"
+    lines = [f"assembled to {metre.of(state.miss):.1e} {metre.text} at {at}, in {rounds}"]
     return lines + kinematics.freedom(state, system.start).sentences()
 
 
@@ -130,8 +133,11 @@ def mobility_table(mobility: Mobility) -> Table:
 def summary(mechanism: Mechanism, report: DofReport) -> list[str]:
     """What is not in the table, a line each."""
     moving = sum(body.mass for body in mechanism.bodies)
-    gravity = ", ".join(f"{g:g}" for g in mechanism.gravity)
-    lines = [f"{report}", f"moving mass: {moving:.4g} kg, gravity: ({gravity}) m/s²"]
+    units = mechanism.description.units
+    mass, falling = units.shown("kg"), units.shown("m/s^2")
+    gravity = ", ".join(f"{falling.of(g):g}" for g in mechanism.gravity)
+    unit = falling.text.replace("^2", "²")
+    lines = [f"{report}", f"moving mass: {mass.of(moving):.4g} {mass.text}, gravity: ({gravity}) {unit}"]
     bodies = {body.name for body in mechanism.bodies}
     frames = [name for name in mechanism.frames if name not in bodies]
     if frames:
@@ -140,9 +146,17 @@ def summary(mechanism: Mechanism, report: DofReport) -> list[str]:
         lines.append(f"loops closed by: {', '.join(mechanism.loops)}")
     lines += force_lines(mechanism)
     if mechanism.parameters:
-        values = ", ".join(f"{name} = {value:g}" for name, value in mechanism.parameters.items())
-        lines.append(f"parameters: {values}")
+        written = dict(units.parameters)
+        known = (f"{name} = {_in(x, written.get(name))}" for name, x in mechanism.parameters.items())
+        lines.append(f"parameters: {', '.join(known)}")
     return lines
+
+
+def _in(value: float, text: str | None) -> str:
+    """A value as the model has it: in the unit that it was written in, if it had one."""
+    if text is None:
+        return f"{value:g}"
+    return f"{unit(text).from_si(value):g} {text}"
 
 
 def force_lines(mechanism: Mechanism) -> list[str]:
@@ -150,7 +164,8 @@ def force_lines(mechanism: Mechanism) -> list[str]:
     from linkwright.model.elements import AppliedWrench, JointForce  # weight: the description, which --help needs not
     from linkwright.model.expression import numeric_values
     from linkwright.model.model_checks import listed
-    from linkwright.model.quantities import spoken
+    from linkwright.model.quantities import dimension_of, spoken
+    from linkwright.model.units import Units
 
     d, lines = mechanism.description, []
     forces = []
@@ -164,8 +179,12 @@ def force_lines(mechanism: Mechanism) -> list[str]:
     if forces:
         lines.append(f"forces: {first_few(forces, 20)}")
     if d.initial:
-        values = (f"{spoken(d, x.quantity)} = {float(numeric_values(x.value, d.parameters)):.6g}" for x in d.initial)
-        lines.append(f"initial conditions: {', '.join(values)} (m, rad, s)")
+        values = []
+        for x in d.initial:
+            shown = d.units.shown(Units().of(dimension_of(d, x.quantity)).text)
+            number = shown.of(float(numeric_values(x.value, d.parameters)))
+            values.append(f"{spoken(d, x.quantity)} = {number:.6g} {shown.text}")
+        lines.append(f"initial conditions: {', '.join(values)}")
     kind = d.system.analysis if d.system is not None else "kinematic"
     if kind != "kinematic" or forces or d.initial:
         bare = [name for name, mass in zip(d.body_names, d.mass, strict=True) if mass == 0.0]
@@ -174,7 +193,8 @@ def force_lines(mechanism: Mechanism) -> list[str]:
     if d.system is not None and kind != "kinematic":
         s = d.system
         how = f" by {s.method}" if kind == "dynamic" else ""
-        lines.append(f"{kind} analysis{how}, t = {s.start:g} … {s.end:g} s")
+        second = d.units.shown("s")
+        lines.append(f"{kind} analysis{how}, t = {second.of(s.start):g} … {second.of(s.end):g} {second.text}")
     return lines
 
 

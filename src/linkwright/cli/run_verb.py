@@ -33,6 +33,7 @@ from linkwright.results.status import Series
 
 if TYPE_CHECKING:
     from linkwright.model.description import Description
+    from linkwright.model.units import Shown
     from linkwright.results.solution import Solution
 
 ModelFile = Annotated[Path, typer.Argument(help="A model file: .mks.", show_default=False)]
@@ -176,17 +177,21 @@ def _shortened(rows: tuple[Any, ...], most: int = 40) -> list[Any]:
 
 def extremes(solution: Solution) -> Table:
     """For every body (the first of many) where it goes, and how fast."""
-    ends = (f"{axis} {end}" for axis in "xyz" for end in ("min", "max"))
-    rows: list[tuple[Any, ...]] = [("body", *ends, "max speed", "max angular velocity")]
     names = solution.description.body_names
     length = solution.description.length_scale
+    units = solution.description.units
+    metre, speed_unit, rate_unit = (units.shown(unit) for unit in ("m", "m/s", "rad/s"))
     motion = {name: getattr(solution, name) for name in ("velocity", "angular_velocity")}
+    mark = "" if metre.text == "m" else f" {metre.text}"
+    ends = (f"{axis} {end}{mark}" for axis in "xyz" for end in ("min", "max"))
+    rows: list[tuple[Any, ...]] = [("body", *ends, "max speed", "max angular velocity")]
     speeds, turns = (max((_size(x(name)) for name in names[:20]), default=0.0) for x in motion.values())
     for name in names[:20]:
         place, speed = solution.position(name), np.linalg.norm(solution.velocity(name), axis=1)
         turning = np.linalg.norm(solution.angular_velocity(name), axis=1)
-        ranges = [_tidy(x, length) for axis in place.T for x in (axis.min(), axis.max())]
-        rows.append((name, *ranges, f"{_tidy(speed.max(), speeds)} m/s", f"{_tidy(turning.max(), turns)} rad/s"))
+        ranges = [_tidy(x, length, metre) for axis in place.T for x in (axis.min(), axis.max())]
+        fastest = ((speed.max(), speeds, speed_unit), (turning.max(), turns, rate_unit))
+        rows.append((name, *ranges, *(f"{_tidy(*one)} {one[-1].text}" for one in fastest)))
     if len(names) > 20:
         rows.append((f"… {len(names) - 20} more", *[""] * 8))
     return grid(*rows)
@@ -208,8 +213,8 @@ def largest(solution: Solution) -> Table:
         plain[name] = Series(np.linalg.norm([part.values for part in parts], axis=0), parts[0].unit)
     rows: list[tuple[Any, ...]] = [("force", "min", "max", "at the end")]
     for name, series in plain.items():
-        x, unit = series.values, series.unit
-        rows.append((name, *(f"{_tidy(number, sizes[unit])} {unit}" for number in (x.min(), x.max(), x[-1]))))
+        x, size, shown = series.values, sizes[series.unit], solution.description.units.shown(series.unit)
+        rows.append((name, *(f"{_tidy(number, size, shown)} {shown.text}" for number in (x.min(), x.max(), x[-1]))))
     if len(rows) > 31:
         rows = [*rows[:31], (f"… {len(rows) - 31} more", "", "", "")]
     return grid(*rows)
@@ -219,9 +224,9 @@ def _size(values: Any) -> float:
     return float(np.max(np.abs(values), initial=0.0))
 
 
-def _tidy(x: float, largest: float) -> str:
-    """A number to four digits; what is rounding beside the largest of its kind is zero."""
-    return f"{0.0 if abs(x) < 1e-12 * largest else x:.4g}"
+def _tidy(x: float, largest: float, shown: Shown) -> str:
+    """An SI number to four digits, as it is shown; what is rounding beside the largest of its kind is zero."""
+    return f"{0.0 if abs(x) < 1e-12 * largest else shown.of(x):.4g}"
 
 
 def as_options(text: str) -> str:

@@ -23,6 +23,7 @@ from linkwright.errors import LinkwrightError, on_one_line, visible
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Joint, Mechanism
+    from linkwright.model.units import Units
 
 #: What `--set` takes.
 Base = Annotated[
@@ -160,20 +161,22 @@ def named_texts(option: str, texts: list[str] | None, example: str) -> dict[str,
 
 def model_table(mechanism: Mechanism) -> Table:
     """One row per body with the joint that carries it, in the order of the coordinates."""
+    units = mechanism.description.units
+    mass = units.shown("kg")
     rows = [
         (
             body.name,
-            f"{body.mass:.4g}",
+            f"{mass.of(body.mass):.4g}",
             joint.name,
             joint.kind,
             body.parent,
             _places(joint.q_slice),
             _places(joint.v_slice),
-            f"follows {joint.mimics}" if joint.mimics else _limits(joint),
+            f"follows {joint.mimics}" if joint.mimics else _limits(joint, units),
         )
         for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True)
     ]
-    head = ("body", "mass kg", "joint", "kind", "parent", "q", "v", "limits")
+    head = ("body", f"mass {mass.text}", "joint", "kind", "parent", "q", "v", "limits")
     return grid(head, *rows, right=(1, 5, 6), fold=True)
 
 
@@ -182,11 +185,14 @@ def _places(part: slice) -> str:
     return "" if last < first else f"{first}" if first == last else f"{first}–{last}"
 
 
-def _limits(joint: Joint) -> str:
+def _limits(joint: Joint, units: Units) -> str:
     if joint.lower == -float("inf") and joint.upper == float("inf"):
         return ""
-    unit = {"revolute": " rad", "prismatic": " m"}.get(joint.kind, "")
-    return f"{joint.lower:.4g} … {joint.upper:.4g}{unit}"
+    unit = {"revolute": "rad", "screw": "rad", "prismatic": "m"}.get(joint.kind)
+    if unit is None:
+        return f"{joint.lower:.4g} … {joint.upper:.4g}"
+    shown = units.shown(unit)
+    return f"{shown.of(joint.lower):.4g} … {shown.of(joint.upper):.4g} {shown.text}"
 
 
 def grid(*rows: tuple[Any, ...], right: tuple[int, ...] = (), fold: bool = False) -> Table:

@@ -27,6 +27,8 @@ import numpy as np
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.model.expression import TIME, Call, Expression, Lookup, Name, Number, as_expression, parts, replaced
 from linkwright.model.joint_kinds import KINDS
+from linkwright.model.units import ANGLE, LENGTH, Dimension
+from linkwright.model.units import TIME as TIMES
 
 if TYPE_CHECKING:
     from linkwright.model.description import Description
@@ -145,14 +147,19 @@ def spoken(description: Description, quantity: Quantity) -> str:
     return quantity.spoken(description.kind_of(joint).name)
 
 
-def with_unit(description: Description, quantity: Quantity, value: float) -> str:
-    """A value as people read it: angles and their rates in radians, with degrees in brackets."""
+def dimension_of(description: Description, quantity: Quantity) -> Dimension:
+    """The dimension of a quantity: a length or an angle, or the rate of one."""
     if quantity.kind == "joint":
         joint = description.joint_names.position("joint", quantity.of[0])
         angular = turns(description.kind_of(joint).name, quantity.index)
     else:
         angular = quantity.kind == "place" and quantity.rate and quantity.index >= len(POSITIONS)
-    if not angular:
+    return (ANGLE if angular else LENGTH).times(TIMES, -1 if quantity.rate else 0)
+
+
+def with_unit(description: Description, quantity: Quantity, value: float) -> str:
+    """A value as people read it: angles and their rates in radians, with degrees in brackets."""
+    if not dimension_of(description, quantity).angle:
         return f"{value:.6g}"
     per = "/s" if quantity.rate else ""
     return angle_text(value, per)

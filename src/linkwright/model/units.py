@@ -14,7 +14,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from linkwright.errors import ModelError
 
@@ -112,6 +112,22 @@ class Unit:
         exact = self.pi == 0
         size = float(Fraction(Decimal(repr(float(abs(x))))) * self.ratio) if exact else abs(x) * self.factor
         return math.copysign(size, x)
+
+    def from_si(self, values: Any) -> Any:
+        """Numbers of any shape in SI as numbers of this unit; themselves where it is the one of SI."""
+        return self.converted_from(_ONE, values)
+
+    def converted_from(self, other: Unit, values: Any) -> Any:
+        """Numbers of another unit of its dimension as numbers of this one; themselves where both are one size.
+
+        They are multiplied by the ratio of both units, which is rounded once: by 1000, or divided by 1000.
+        """
+        ratio, pi = other.ratio / self.ratio, other.pi - self.pi
+        if ratio == 1 and pi == 0:
+            return values
+        if pi:
+            return values * (ratio.numerator * math.pi**pi / ratio.denominator)
+        return values / float(1 / ratio) if ratio.numerator == 1 else values * float(ratio)
 
     def decimal(self, x: float) -> str | None:
         """The shortest decimal number of this unit that is x in SI, to the last bit; None where there is none."""
@@ -251,6 +267,18 @@ class Units:
         names = {name: getattr(self, name) for name in _KINDS} | {what: text}
         return Units(**names, parameters=self.parameters)
 
+    def shown(self, source: str) -> Shown:
+        """How numbers of a unit, by its text, are shown to who reads this model's units: `shown("m/s^2").text`.
+
+        What has another dimension than those of mechanics, or no known unit, is shown as it is.
+
+        >>> import linkwright as lw
+        >>> speeds = lw.Units(length="mm").shown("m/s")
+        >>> speeds.text, float(speeds.of(1.5))
+        ('mm/s', 1500.0)
+        """
+        return _shown(self.length, self.mass, self.force, self.time, self.angle, source)
+
     @property
     def are_si(self) -> bool:
         """Whether all but angles are in SI."""
@@ -261,6 +289,21 @@ class Units:
         """Those that are not SI, by what they are of."""
         usual = {f.name: f.default for f in fields(self)}
         return {name: text for name in _KINDS if (text := getattr(self, name)) != usual[name]}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How numbers of one unit are shown in another: its text, and both units; None where nothing is converted."""
+
+    text: str
+    source: Unit | None = None
+    target: Unit | None = None
+
+    def of(self, values: Any) -> Any:
+        """The numbers as they are shown, of the same shape."""
+        if self.source is None or self.target is None:
+            return values
+        return self.target.converted_from(self.source, values)
 
 
 _KINDS = {"length": LENGTH, "mass": MASS, "force": FORCE, "time": TIME, "angle": ANGLE}
@@ -291,3 +334,26 @@ def _of(length: str, mass: str, force: str, time: str, angle: str, dimension: Di
         (above if power > 0 else below).append(name if size == 1 else f"{name}^{size}")
     text = "*".join(above) or "1"
     return Unit("/".join([text, *below]), dimension, product.ratio, product.pi)
+
+
+def _is_large(dimension: Dimension) -> bool:
+    exponents: tuple[Exponent, ...] = dimension
+    return any(abs(float(x)) > _LARGEST for x in exponents)
+
+
+@lru_cache(maxsize=4096)
+def _shown(length: str, mass: str, force: str, time: str, angle: str, source: str) -> Shown:
+    try:
+        known = unit(source)
+    except ModelError:  # a series of a user's own
+        return Shown(source)
+    target = _of(length, mass, force, time, angle, known.dimension)
+    if (target.ratio, target.pi) == (known.ratio, known.pi) or _is_large(known.dimension):
+        return Shown(source)
+    try:
+        usual = 0.0 < target.converted_from(known, 1.0) < math.inf
+    except (OverflowError, ZeroDivisionError):
+        usual = False
+    if not usual:  # such as km^9/um^9 * km^9/um^9
+        return Shown(source)
+    return Shown(target.text.replace("*", " "), known, target)

@@ -13,7 +13,7 @@ from linkwright.base.arguments import check_names
 from linkwright.base.files import atomic_file
 from linkwright.errors import LinkwrightError
 from linkwright.results.solution import Solution
-from linkwright.results.solution_plots import UNITS, check_figure, style
+from linkwright.results.solution_plots import check_figure, style, unit_text
 from linkwright.results.status import Series
 
 try:
@@ -47,7 +47,9 @@ def plot_series(
     """The figure; unless named, the series are all but components of joint forces, or else the sizes of these."""
 
     check_figure(path)
-    chosen = _chosen(solution, names)
+    speaks = solution.description.units
+    when = speaks.shown("s")
+    chosen = {name: x.shown(speaks) for name, x in _chosen(solution, names).items()}
     units = list(dict.fromkeys(x.unit for x in chosen.values()))
     most = MOST if names is None else len(chosen)
     figure = ShownFigure(figsize=(7.5, 0.9 + 2.4 * len(units)), layout="constrained", facecolor="white")
@@ -62,12 +64,12 @@ def plot_series(
             drawn = {"color": color, "linestyle": dashes, "marker": marker, "label": name}
             if name in held:  # from its sample until the next
                 drawn["drawstyle"] = "steps-post"
-            ax.plot(solution.time, x.values, linewidth=1.4, **drawn)
+            ax.plot(when.of(solution.time), x.values, linewidth=1.4, **drawn)
         left = len(together) - most
-        ax.set_ylabel("no unit" if unit == "1" else UNITS.get(unit, unit))
+        ax.set_ylabel("no unit" if unit == "1" else unit_text(unit))
         ax.grid(color="#dddddd", linewidth=0.6)
         ax.legend(fontsize=8, loc="best", title=f"{left} more are not drawn" if left > 0 else None)
-    grid[-1, 0].set_xlabel("time (s)")
+    grid[-1, 0].set_xlabel(f"time ({when.text})")
     save_figure(figure, path)
     return figure
 

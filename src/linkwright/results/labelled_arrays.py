@@ -104,13 +104,19 @@ def texts(words: Any) -> NDArray[Any]:
 def motion_arrays(solution: Solution) -> LabelledArrays:
     """Every quantity of a solution with its dimensions, labels and units."""
     d = solution.description
+
+    def marks(unit: str, text: str) -> dict[str, str]:
+        """The attributes of numbers in SI, and the unit that the model would show them in, where it is another."""
+        shown = d.units.shown(unit).text
+        return {"units": unit, "long_name": text} | ({} if shown == unit else {"model_units": shown})
+
     variables: dict[str, Variable] = {}
     for name, (size, unit, text) in QUANTITIES.items():
         dimensions = ("time", "body", "axis" if size == 3 else "parameter")
-        variables[name] = (dimensions, solution.arrays[name], {"units": unit, "long_name": text})
+        variables[name] = (dimensions, solution.arrays[name], marks(unit, text))
     variables["iterations"] = (("time",), solution.iterations, {"units": "1", "long_name": "Newton iterations"})
     labels: dict[str, Variable] = {
-        "time": (("time",), solution.time, {"units": "s", "long_name": "time"}),
+        "time": (("time",), solution.time, marks("s", "time")),
         "body": (("body",), texts(d.body_names), {"long_name": "body"}),
         "axis": (("axis",), texts(AXES), {"long_name": "axis of ground"}),
         "parameter": (("parameter",), texts(PARAMETERS), {"long_name": "Euler parameter"}),

@@ -17,15 +17,15 @@ from linkwright.base.arguments import counted, path_text
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import DtypeError, ShapeError
-from linkwright.model.body_motion import QUANTITIES, Place, at_point, fitting, of_ground, place, spread, turned
-from linkwright.model.description import GROUND, Description, sealed
+from linkwright.model.body_motion import QUANTITIES, fitting
+from linkwright.model.description import Description, sealed
 from linkwright.model.joint_motion import References
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
 from linkwright.results.labelled_arrays import motion_arrays
 from linkwright.results.motion_quantities import BodyArrays, joint_motion, references_of, tree_motion
+from linkwright.results.motion_queries import MotionQueries, in_unit
 from linkwright.results.status import Counters, Series, Status
-from linkwright.spatial.rotation import euler_parameters, quaternion_product
 
 if TYPE_CHECKING:
     import xarray
@@ -54,8 +54,11 @@ class Occurrence:
     v: Floats
 
 
-class Solution:
+class Solution(MotionQueries):
     """How the bodies of a mechanism moved: positions, velocities and accelerations in ground's axes, SI units.
+
+    `position("block", unit="mm")` and its sisters give other units. Tables, CSV files, figures, pages and notebooks are
+    in the units of the model (`description.units`: those of SYSTEM in a `.mks` file); every array here is SI.
 
     `lw.analyse`, `lw.simulate` and `lw.open` give one. time: the time points (s), (T,). status: how the run ended; a
     run that stopped early has the points up to there. counters: the work that it took. events: the events that were
@@ -209,7 +212,8 @@ class Solution:
     def __repr__(self) -> str:
         d = self.description
         bodies, points = counted(d.nb, "body", "bodies"), counted(len(self), "point")
-        span = f", t = {self.time[0]:g} … {self.time[-1]:g} s" if len(self) else ""
+        when = d.units.shown("s")
+        span = f", t = {when.of(self.time[0]):g} … {when.of(self.time[-1]):g} {when.text}" if len(self) else ""
         return f"<Solution {d.name!r}: {bodies}, {points}{span}; {self.status}>"
 
     def _repr_html_(self) -> str:
@@ -217,70 +221,14 @@ class Solution:
 
         return output(self)
 
-    # -- motion -----------------------------------------------------------------------------------------
-    def position(self, name: str) -> Floats:
-        """(T, 3): the position (m) of the origin of a body or frame, in ground's axes."""
-        return self._of_origin("position", name)
-
-    def velocity(self, name: str) -> Floats:
-        """(T, 3): the velocity (m/s) of the origin of a body or frame, v + ω × r."""
-        return self._of_origin("velocity", name)
-
-    def acceleration(self, name: str) -> Floats:
-        """(T, 3): the acceleration (m/s²) of the origin of a body or frame, a + α × r + ω × (ω × r)."""
-        return self._of_origin("acceleration", name)
-
-    def _of_origin(self, quantity: str, name: str) -> Floats:
-        at = place(self.description, name)
-        if not at.off:
-            return np.array(self._of(quantity, at).T)
-        arm = turned(self._of("orientation", at), at.p)
-        return np.array(at_point(quantity, arm, lambda part: self._of(part, at)).T)
-
-    def orientation(self, name: str) -> Floats:
-        """(T, 4): the Euler parameters e0..e3 of a body or frame, scalar first."""
-        at = place(self.description, name)
-        e = self._of("orientation", at)
-        return np.array((quaternion_product(e, spread(euler_parameters(at.r), e)) if at.turned else e).T)
-
-    def angular_velocity(self, name: str) -> Floats:
-        """(T, 3): the angular velocity (rad/s) of a body or frame, in ground's axes."""
-        return np.array(self._of("angular_velocity", place(self.description, name)).T)
-
-    def angular_acceleration(self, name: str) -> Floats:
-        """(T, 3): the angular acceleration (rad/s²) of a body or frame, in ground's axes."""
-        return np.array(self._of("angular_acceleration", place(self.description, name)).T)
-
-    def _of(self, quantity: str, at: Place) -> Floats:
-        """A quantity of a place's body, components first."""
-        if at.body != GROUND:
-            return np.asarray(self.arrays[quantity][:, at.body].T)
-        return of_ground(quantity, len(self))
-
-    # -- joints -----------------------------------------------------------------------------------------
-    def joint(self, name: str) -> Floats:
-        """(T, nq): the coordinates (rad, m) of the joint of this name, also of one that closes a loop.
-
-        Angles are accumulated over turns, from those of its driver, its initial value or its gear where it has one.
-        Another name is a NameNotFound.
-        """
-        return self._joint(name)[0]
-
-    def joint_rate(self, name: str) -> Floats:
-        """(T, nv): the rates (rad/s, m/s) of the joint of this name."""
-        return self._joint(name)[1]
-
-    def joint_acceleration(self, name: str) -> Floats:
-        """(T, nv): how the rates (rad/s², m/s²) of the joint of this name change."""
-        return self._joint(name)[2]
-
-    def _joint(self, name: str) -> tuple[Floats, Floats, Floats]:
+    def _joint(self, name: str) -> tuple[str, tuple[Floats, Floats, Floats]]:
         names = self.description.joint_names
         if names.find(name) is None and len(fits := fitting(names, name)) == 1:
             name = fits[0]
         q, v, a = joint_motion(self, np.array([names.position("joint", name)]))
-        return q[..., 0].T, v[..., 0].T, a[..., 0].T
+        return name, (q[..., 0].T, v[..., 0].T, a[..., 0].T)
 
+    # -- the spanning tree --------------------------------------------------------------------------------
     @property
     def q(self) -> Floats:
         """(T, nq): the coordinates of the spanning tree, as `mechanism.joints` has them."""
@@ -316,10 +264,11 @@ class Solution:
             self._mechanism = Mechanism(self.description)
         return self._mechanism
 
-    def energy(self) -> Floats:
-        """(T,): kinetic energy plus potential energy in gravity (J); that of springs is not in it."""
+    def energy(self, *, unit: str | None = None) -> Floats:
+        """(T,): kinetic energy plus potential energy in gravity (J, or in `unit`); that of springs is not in it."""
         mech = self.mechanism
-        return np.asarray(mech.kinetic_energy(self.q, self.v) + mech.potential_energy(self.q))
+        energy = np.asarray(mech.kinetic_energy(self.q, self.v) + mech.potential_energy(self.q))
+        return in_unit(energy, "J", unit, "the energy")
 
     # -- the outside ------------------------------------------------------------------------------------
     @property
@@ -332,8 +281,8 @@ class Solution:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the solution to a file, whole or not at all.
 
-        path: a name in .csv gives a table, as `to_csv` does; any other a NetCDF file that `lw.open` reads, with the
-        model in it. Raises LinkwrightError if it cannot be written.
+        path: a name in .csv gives a table in the model's units, as `to_csv` does; any other a NetCDF file in SI units
+        that `lw.open` reads, with the model in it. Raises LinkwrightError if it cannot be written.
         """
         from linkwright.results.solution_files import save  # weight: h5py
 
@@ -343,7 +292,7 @@ class Solution:
             save(self, path)
 
     def to_csv(self, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
-        """Write a table, one row per time point, columns as `block.x [m]`.
+        """Write a table, one row per time point, in the model's units, columns as `block.x [m]` or `block.x [mm]`.
 
         path: the file. names: of bodies and frames, one or several; by default all bodies, then the traced points, the
         series and the joints with one coordinate. Raises NameNotFound for another name.
@@ -358,7 +307,7 @@ class Solution:
         quantities: str | Sequence[str] = ("position", "velocity", "acceleration"),
         path: str | os.PathLike[str] | None = None,
     ) -> Figure:
-        """A figure with a column for each body, frame, trace or joint and a row for each quantity.
+        """A figure in the model's units with a column for each body, frame, trace or joint and a row for each quantity.
 
         names: the columns, one name or several; by default the traced points, the joints of one coordinate that move,
         and the bodies whose origins move, at most six. quantities: the rows, some of "position", "orientation",
@@ -377,7 +326,7 @@ class Solution:
     def plot_series(
         self, names: str | Sequence[str] | None = None, path: str | os.PathLike[str] | None = None
     ) -> Figure:
-        """A figure of `series`, one pair of axes for each unit.
+        """A figure of `series` in the model's units, one pair of axes for each unit.
 
         names: one series or several; by default all but the components of joint forces. path: a file in .png, .svg or
         .pdf to which the figure is written too; none by default. Raises NameNotFound for another name.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, NameNotFound
 from linkwright.model.body_motion import QUANTITIES, fitting, place
 from linkwright.model.joint_kinds import JointKind
+from linkwright.model.units import Units
 from linkwright.results.motion_quantities import joint_motion
 from linkwright.results.solution import Solution
 
@@ -43,10 +44,14 @@ _FURTHER: tuple[tuple[str, tuple[float, Sequence[float]] | Literal["solid"]], ..
 )
 _STOP = (0, (3, 2))
 _INK, _FAINT, _ALARM = "#222222", "#777777", "#A3123A"
-UNITS = {"m/s^2": "m/s²", "rad/s^2": "rad/s²"}
 _STILL = 1e-9  # of its row's largest number, or of the mechanism's size: less is rounding, and is drawn as zero
 #: Beyond these a figure's own choice of columns does not look.
 _JOINTS = 2000
+
+
+def unit_text(unit: str) -> str:
+    """A unit beside an axis: with superscripts."""
+    return unit.replace("^2", "²").replace("^3", "³")
 
 
 def style(k: int) -> tuple[str, tuple[float, Sequence[float]] | Literal["solid"]]:
@@ -71,12 +76,28 @@ class _Column:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """What one pair of axes shows: y (T, n), a label for each of the n, and the name of the vertical axis."""
+    """What one pair of axes shows: y (T, n), SI unit and label of each of the n, and the word of the vertical axis.
+
+    Once they are `shown`, y is in the model's units, and these stand in the labels or beside the axis' word.
+    """
 
     y: Floats
     labels: tuple[str, ...]
     axis: str
+    units: tuple[str, ...]
     noise: float = 0.0  # less is rounding
+
+    def shown(self, units: Units) -> Curves:
+        """The same in the units of a model."""
+        each = [units.shown(unit) for unit in self.units]
+        marks = ["" if x == "1" else f" ({unit_text(one.text)})" for x, one in zip(self.units, each, strict=True)]
+        if len({*marks}) < 2:  # one unit for all; it stands beside the axis
+            noise = float(each[0].of(self.noise)) if each else self.noise
+            y = each[0].of(self.y) if each else self.y
+            return replace(self, y=y, axis=self.axis + "".join(marks[:1]), noise=noise)
+        y = np.stack([one.of(column) for one, column in zip(each, self.y.T, strict=True)], axis=1)
+        labels = tuple(label + mark for label, mark in zip(self.labels, marks, strict=True))
+        return replace(self, y=y, labels=labels)
 
 
 def plot(
@@ -105,7 +126,9 @@ def curves(
 ) -> tuple[list[str], list[list[Curves | None]], list[str]]:
     """The names of the columns, the curves in rows of quantities, and the names of what moves and is left out."""
     columns, left_out = _columns(solution, names)
-    grid = [_cleared(solution, row, [_curves(solution, column, row) for column in columns]) for row in quantities]
+    units = solution.description.units
+    cleared = [_cleared(solution, row, [_curves(solution, column, row) for column in columns]) for row in quantities]
+    grid = [[None if one is None else one.shown(units) for one in row] for row in cleared]
     return [column.name for column in columns], grid, left_out
 
 
@@ -183,8 +206,8 @@ def _cleared(solution: Solution, quantity: str, row: list[Curves | None]) -> lis
         if curves is None:
             cleared.append(None)
             continue
-        alike = max(_largest(other.y) for other in row if other is not None and other.axis == curves.axis)
-        size = _size(solution) if "[m" in curves.axis else 1.0
+        alike = max(_largest(other.y) for other in row if other is not None and other.units == curves.units)
+        size = _size(solution) if all(unit.startswith("m") for unit in curves.units) else 1.0
         noise = _STILL * max(alike, size / (span or 1.0) ** order)
         with np.errstate(invalid="ignore"):
             y = np.where(np.abs(curves.y) < noise, 0.0, curves.y)
@@ -199,8 +222,7 @@ def _curves(solution: Solution, column: _Column, quantity: str) -> Curves | None
     if column.joint:
         return _joint_curves(solution, name, d.kind_of(d.joint_names.position("joint", name)), quantity)
     labels = ("x", "y", "z") if size == 3 else ("e0", "e1", "e2", "e3")
-    mark = "" if unit == "1" else f" ({UNITS.get(unit, unit)})"
-    return Curves(getattr(solution, quantity)(name), labels, quantity.replace("_", " ") + mark)
+    return Curves(getattr(solution, quantity)(name), labels, quantity.replace("_", " "), (unit,) * size)
 
 
 def _joint_curves(solution: Solution, name: str, kind: JointKind, quantity: str) -> Curves | None:
@@ -214,17 +236,16 @@ def _joint_curves(solution: Solution, name: str, kind: JointKind, quantity: str)
         word, end, y = (
             ("rate", "/s", solution.joint_rate(name))
             if quantity == "velocity"
-            else ("acceleration", "/s²", solution.joint_acceleration(name))
+            else ("acceleration", "/s^2", solution.joint_acceleration(name))
         )
         words = [(word, ("rad" if k in turning else "m") + end) for k in range(kind.nv)]
     else:
         return None
     if len(words) == 1:
         word, unit = words[0]
-        return Curves(y, ("",), f"{word} ({unit})")
+        return Curves(y, ("",), word, (unit,))
     prefix, axis = {"position": ("q", "coordinates"), "velocity": ("v", "rates")}.get(quantity, ("a", "accelerations"))
-    labels = (f"{prefix}{k}" + ("" if u == "1" else f" ({u})") for k, (_, u) in enumerate(words))
-    return Curves(y, tuple(labels), axis)
+    return Curves(y, tuple(f"{prefix}{k}" for k in range(len(words))), axis, tuple(unit for _, unit in words))
 
 
 # -- how it is drawn ----------------------------------------------------------------------------------------
@@ -238,6 +259,7 @@ def _draw(
     from linkwright.results.figures import ShownFigure  # weight: matplotlib
 
     wide, high = len(columns), len(rows)
+    when = solution.description.units.shown("s").text
     notes = _notes(solution, columns, left_out)
     head, body = 0.72 + 0.2 * len(notes), 0.7 + 1.9 * high  # inches
     figure = ShownFigure(figsize=(max(6.4, 1.0 + 3.0 * wide), head + body), layout="constrained", facecolor="white")
@@ -254,7 +276,7 @@ def _draw(
             if curves is not None and (left is None or left.axis != curves.axis):
                 ax.set_ylabel(curves.axis, color=_INK, fontsize=9.5)
             if r == high - 1:
-                ax.set_xlabel("time (s)", color=_INK, fontsize=9.5)
+                ax.set_xlabel(f"time ({when})", color=_INK, fontsize=9.5)
             if r == 0:
                 ax.set_title(_cut(name, 33 if wide > 1 else 66), fontsize=11, color=_INK, parse_math=False)
     return figure
@@ -277,17 +299,17 @@ def _draw_axes(ax: Axes, solution: Solution, curves: Curves | None, largest: flo
         return
     ax.grid(True, color="#E4E4E4", linewidth=0.7)
     ax.set_axisbelow(True)
+    when = solution.description.units.shown("s")
     if (stop := _stop(solution)) is not None:
-        ax.axvline(stop, color=_ALARM, linewidth=1.1, linestyle=_STOP, zorder=1)
+        ax.axvline(when.of(stop), color=_ALARM, linewidth=1.1, linestyle=_STOP, zorder=1)
     if not len(solution):
         ax.text(0.5, 0.5, "no time points", transform=ax.transAxes, ha="center", va="center", color=_FAINT)
         return
     marker = "o" if len(solution) == 1 else None
     for k, label in enumerate(curves.labels):
         colour, dashes = style(k)
-        ax.plot(
-            solution.time, curves.y[:, k], color=colour, linestyle=dashes, linewidth=1.7, marker=marker, label=label
-        )
+        drawn: dict[str, Any] = {"color": colour, "linestyle": dashes, "marker": marker, "label": label}
+        ax.plot(when.of(solution.time), curves.y[:, k], linewidth=1.7, **drawn)
     if not _common(curves) and len(curves.labels) > 1:
         ax.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), borderaxespad=0.2)
     finite = curves.y[np.isfinite(curves.y)]
@@ -342,7 +364,9 @@ def _head(figure: SubFigure, solution: Solution, inches: float, shared: list[str
     ]
     if not solution.status.ok:
         stop = _stop(solution)
-        label = f"stopped{'' if stop is None else f' at t = {stop:g} s'}: {solution.status.reason}"
+        when = solution.description.units.shown("s")
+        at = "" if stop is None else f" at t = {when.of(stop):g} {when.text}"
+        label = f"stopped{at}: {solution.status.reason}"
         lines.append(Line2D([], [], color=_ALARM, linestyle=_STOP, linewidth=1.1, label=label))
     if lines:
         figure.legend(

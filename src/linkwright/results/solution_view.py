@@ -38,16 +38,19 @@ _HEADS = {
 
 
 def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Sequence[str] | None = None) -> None:
-    """One row per time point; numbers are written so that they read back to the same bits."""
-    heads, columns = ["time [s]"], [solution.time[:, None]]
+    """One row per time point, in the model's units; numbers are written so that they read back to the same bits."""
+    units = solution.description.units
+    when = units.shown("s")
+    heads, columns = [f"time [{when.text}]"], [when.of(solution.time[:, None])]
     everything = names is None
     if names is None:
         names = solution.description.body_names
     for name in [names] if isinstance(names, str) else names:
         for quantity, (size, unit, _) in QUANTITIES.items():
-            mark = "" if unit == "1" else f" [{unit}]"
+            shown = units.shown(unit)
+            mark = "" if unit == "1" else f" [{shown.text}]"
             heads += [f"{name}.{_HEADS[quantity]}{x}{mark}" for x in (AXES if size == 3 else PARAMETERS)]
-            columns.append(getattr(solution, quantity)(name))
+            columns.append(shown.of(getattr(solution, quantity)(name)))
     if everything:
         taken = set(heads)
         for head, column in _more(solution):
@@ -64,16 +67,21 @@ def write_csv(solution: Solution, path: str | os.PathLike[str], names: str | Seq
 
 def _more(solution: Solution) -> Iterator[tuple[str, Any]]:
     """Heads and columns (T, 1) of traced points and of joints with one coordinate, in the model's order."""
+    units = solution.description.units
     for trace in solution.description.traces:
         for quantity in ("position", "velocity", "acceleration"):
-            values = getattr(solution, quantity)(trace.place)
+            shown = units.shown(QUANTITIES[quantity][1])
+            values = shown.of(getattr(solution, quantity)(trace.place))
             for k, x in enumerate(AXES):
-                yield f"{trace.name}.{_HEADS[quantity]}{x} [{QUANTITIES[quantity][1]}]", values[:, k : k + 1]
-    yield from ((f"{name} [{x.unit}]", x.values[:, None]) for name, x in solution.series.items())
+                yield f"{trace.name}.{_HEADS[quantity]}{x} [{shown.text}]", values[:, k : k + 1]
+    for name, series in solution.series.items():
+        shown = units.shown(series.unit)
+        yield f"{name} [{shown.text}]", shown.of(series.values[:, None])
     for name, turns, values in one_coordinate(solution):
         word, unit = ("angle", "rad") if turns else ("shift", "m")
         for k, (head, end) in enumerate(((word, ""), ("rate", "/s"), ("acceleration", "/s^2"))):
-            yield f"{name}.{head} [{unit}{end}]", values[k][:, None]
+            shown = units.shown(unit + end)
+            yield f"{name}.{head} [{shown.text}]", shown.of(values[k][:, None])
 
 
 #: Time points of a motion that are drawn and animated without being asked, and bodies up to which it is at all.
@@ -100,7 +108,9 @@ def animate(
 def output(sol: Solution) -> str:
     """The output for a motion."""
     d, points = sol.description, len(sol)
-    interval = f", t = {sol.time[0]:g} … {sol.time[-1]:g} s" if points else ""
+    when = d.units.shown("s")
+    first, last = when.of(sol.time[[0, -1]]) if points else (0.0, 0.0)
+    interval = f", t = {first:g} … {last:g} {when.text}" if points else ""
     title = heading(d.name, f"{counted(d.nb, 'body', 'bodies')}, {counted(points, 'time point')}{interval}")
     status = line(sol.status, bad=not sol.status)
     drawn = []
@@ -145,14 +155,15 @@ def _charts(sol: Solution) -> str:
     if len(sol) < 2:
         return ""
     names, rows, left_out = curves(sol, None, ("position", "velocity"))
+    when = sol.description.units.shown("s")
     columns: list[str] = []
     labels: list[Sequence[str]] = []
     for k, name in enumerate(names[:_COLUMNS]):
         column = [one for row in rows if (one := row[k]) is not None]
-        columns.append("".join(svg(Chart(name, sol.time, one.y, one.labels, one.axis)) for one in column))
+        columns.append("".join(svg(Chart(name, when.of(sol.time), one.y, one.labels, one.axis)) for one in column))
         labels += [one.labels for one in column if len(one.labels) > 1]
     more = len(names) + len(left_out) - _COLUMNS
-    note = line(f"over time in s; {more} more move: sol.plot([names])", soft=True) if more > 0 else ""
+    note = line(f"over time in {when.text}; {more} more move: sol.plot([names])", soft=True) if more > 0 else ""
     return beside(*columns) + legend(together(labels)) + note
 
 
@@ -173,10 +184,13 @@ def _contents(sol: Solution) -> str:
 
 def _lists(sol: Solution) -> list[str]:
     head = ("series", "unit", "min", "max")
-    series = ((name, x.unit, *span(x.values)) for name, x in sol.series.items())
-    events = ((e.name, e.time) for e in sol.events)
+    units = sol.description.units
+    when = units.shown("s")
+    as_shown = ((name, units.shown(x.unit), x.values) for name, x in sol.series.items())
+    series = ((name, shown.text, *span(shown.of(values))) for name, shown, values in as_shown)
+    events = ((e.name, when.of(e.time)) for e in sol.events)
     series_table = table(head, series, len(sol.series)) if sol.series else ""
-    event_table = table(("event", "time (s)"), events, len(sol.events)) if sol.events else ""
+    event_table = table(("event", f"time ({when.text})"), events, len(sol.events)) if sol.events else ""
     return [
         folded(counted(len(sol.series), "series", "series"), series_table),
         folded(counted(len(sol.events), "event"), event_table),

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwright.base.arguments import counted
-from linkwright.errors import visible
+from linkwright.errors import ModelError, visible
 from linkwright.model.description import sealed
+from linkwright.model.units import Units, in_words
+from linkwright.model.units import unit as known_unit
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,13 @@ def _sentence(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Values (T,) and their unit."""
+    """Values (T,) and their unit, which is one of SI unless a user's own series has another.
+
+    >>> import linkwright as lw
+    >>> sol = lw.analyse(lw.chain(1), times=[0.0, 0.1], analysis="dynamic")
+    >>> sol.series["joint1.my"].unit, sol.series["joint1.my"].to("N mm").unit
+    ('N m', 'N mm')
+    """
 
     values: NDArray[np.float64]
     unit: str
@@ -109,6 +117,23 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def to(self, unit: str) -> Series:
+        """The same in another `unit` such as "kN" or "N mm". Raises ModelError for one of another dimension."""
+        try:
+            source = known_unit(self.unit)
+        except ModelError:
+            raise ModelError(f"the unit {self.unit!r} of a series is none that is known; give the series one") from None
+        target = known_unit(unit)
+        if target.dimension != source.dimension:
+            text = f"a series of {in_words(source.dimension)} has no values in {unit!r}, {in_words(target.dimension)}"
+            raise ModelError(f"{text}; give a unit as {self.unit!r}")
+        return Series(target.converted_from(source, self.values), unit)
+
+    def shown(self, units: Units) -> Series:
+        """The same in the units of a model."""
+        shown = units.shown(self.unit)
+        return self if shown.text == self.unit else Series(shown.of(self.values), shown.text)
 
 
 def loads(series: Mapping[str, Series]) -> list[tuple[str, list[tuple[str, str, Any]]]]:

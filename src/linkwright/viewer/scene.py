@@ -38,6 +38,7 @@ MAX_FRAMES = 400
 MAX_JOINTS = 60  # whose series are on a page
 MESH_BUDGET = 5_000_000  # bytes of all meshes on one page
 _FORMAT = 1
+_SPOKEN = ("s", "m", "m/s", "m/s^2", "rad", "rad/s", "rad/s^2")
 
 
 def scene(
@@ -106,6 +107,7 @@ def scene(
         "notes": remarks,
         "unit": _round(bones.radius),
         "size": _round(bones.size),
+        "units": _units(description),
         "origin": origin.tolist(),
         "view": {
             "planar": view.planar,
@@ -136,7 +138,7 @@ def scene(
             for name, turns, series in joints[:MAX_JOINTS]
         ],
         "loads": [
-            {"name": name, "charts": [_sheet(motion.time, time, *sheet) for sheet in sheets[:3]]}
+            {"name": name, "charts": [_sheet(motion.time, time, description, *sheet) for sheet in sheets[:3]]}
             for name, sheets in loads[:MAX_JOINTS]
         ],
         "data": {
@@ -285,11 +287,19 @@ def _at(times: Floats, time: Any, series: Any) -> Any:
     return np.asarray(series)[:, np.minimum(rows, np.shape(series)[1] - 1)]
 
 
-def _sheet(times: Floats, time: Any, heading: str, unit: str, values: Any) -> dict[str, Any]:
-    """What one chart shows of a load: a number, or three components one after another, at every kept time point."""
-    single = np.ndim(values) == 1
-    rows = _at(times, time, np.atleast_2d(values))
-    return {"heading": heading, "unit": unit, "single": single, "values": _packed(rows.T, "<f4")}
+def _units(description: Description) -> dict[str, list[Any]]:
+    """The model's units where they are not those of SI: text and factor, by the SI unit of motion."""
+    each = {unit: description.units.shown(unit) for unit in _SPOKEN}
+    return {unit: [shown.text, float(shown.of(1.0))] for unit, shown in each.items() if shown.text != unit}
+
+
+def _sheet(times: Floats, time: Any, d: Description, heading: str, unit: str, values: Any) -> dict[str, Any]:
+    """What one chart shows of a load, in the model's units: a number, or three components one after another, at every
+    kept time point.
+    """
+    single, shown = np.ndim(values) == 1, d.units.shown(unit)
+    rows = shown.of(_at(times, time, np.atleast_2d(values)))
+    return {"heading": heading, "unit": shown.text, "single": single, "values": _packed(rows.T, "<f4")}
 
 
 def _packed(array: Any, dtype: str) -> str:

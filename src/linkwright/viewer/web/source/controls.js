@@ -1,6 +1,7 @@
 // The time bar, the view's buttons and the keys; it holds what time it is and whether time runs.
 
 import { decimals } from "./format.js";
+import { shownIn } from "./units.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10];
 const PLAY = "M8 5.5v13l10.5-6.5z";
@@ -9,13 +10,14 @@ const element = (id) => document.getElementById(id);
 
 export class Clock {
   // `changed(t)` is called whenever the time is another one.
-  constructor(motion, changed) {
+  constructor(scene, motion, changed) {
     this.motion = motion;
+    this.unit = shownIn(scene)("s");
     this.changed = changed;
     this.t = motion.start;
     this.playing = false;
     this.still = !(motion.end > motion.start);
-    this.places = decimals(motion.end - motion.start);
+    this.places = decimals((motion.end - motion.start) * this.unit.factor);
     const slider = element("slider");
     slider.min = String(motion.start);
     slider.max = String(this.still ? motion.start + 1 : motion.end);
@@ -116,10 +118,11 @@ export class Clock {
     const slider = element("slider");
     slider.value = String(this.t);
     slider.style.setProperty("--done", `${this.still ? 0 : (100 * (this.t - start)) / (end - start)}%`);
-    const now = this.t.toFixed(this.places).replace("-", "−");
-    slider.setAttribute("aria-valuetext", `${now} seconds`);
+    const { text, factor } = this.unit;
+    const now = (this.t * factor).toFixed(this.places).replace("-", "−");
+    slider.setAttribute("aria-valuetext", `${now} ${text === "s" ? "seconds" : text}`);
     const rest = document.createElement("small");
-    rest.textContent = this.still ? " s" : ` / ${end.toFixed(this.places)} s`;
+    rest.textContent = this.still ? ` ${text}` : ` / ${(end * factor).toFixed(this.places)} ${text}`;
     element("clock").replaceChildren(now, rest);
   }
 }

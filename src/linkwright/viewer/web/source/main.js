@@ -40,7 +40,7 @@ function start() {
   }
   let plots = null;
   let stage = null;
-  const clock = new Clock(motion, (t) => {
+  const clock = new Clock(scene, motion, (t) => {
     stage?.pose(t);
     plots?.show(t);
   });

@@ -2,11 +2,12 @@
 
 import { floats } from "./data.js";
 import { number, ticks } from "./format.js";
+import { shownIn } from "./units.js";
 
 const QUANTITIES = [
   { key: "position", title: "Position", short: "Pos", unit: "m" },
   { key: "velocity", title: "Velocity", short: "Vel", unit: "m/s" },
-  { key: "acceleration", title: "Acceleration", short: "Acc", unit: "m/s²" },
+  { key: "acceleration", title: "Acceleration", short: "Acc", unit: "m/s^2" },
 ];
 const AXES = ["x", "y", "z"];
 const [LEFT, RIGHT, TOP, BOTTOM] = [56, 12, 8, 22];
@@ -31,7 +32,8 @@ export class Plots {
       option.textContent = place.name;
       this.place.append(option);
     }
-    this.charts = QUANTITIES.map((quantity) => new Chart(quantity, motion, seek, quantity.key === "position" ? 1e-6 * scene.size : 1e-9));
+    const shown = shownIn(scene);
+    this.charts = QUANTITIES.map((quantity) => new Chart(quantity, motion, seek, quantity.key === "position" ? 1e-6 * scene.size : 1e-9, shown));
     document.getElementById("charts").append(...this.charts.map((chart) => chart.element));
     this.chosen = 0;
     const tabs = document.getElementById("tabs");
@@ -130,10 +132,13 @@ function busiest(motion, floor) {
 }
 
 class Chart {
-  // Numbers under `floor` are rounding: the page keeps seven digits of positions from the scene's middle.
-  constructor(quantity, motion, seek, floor) {
+  // Numbers under `least` are rounding: the page keeps seven digits of positions from the scene's middle. Numbers come
+  // in SI and are shown as `shown(unit)` says.
+  constructor(quantity, motion, seek, least, shown) {
     this.quantity = quantity;
-    this.floor = floor;
+    this.least = least;
+    this.shown = shown;
+    this.clock = shown("s");
     this.motion = motion;
     this.element = html("section", "chart");
     const head = html("h2");
@@ -172,7 +177,7 @@ class Chart {
     if (sheet) {
       this.axes = sheet.single ? AXES.slice(0, 1) : AXES;
       this.heading = this.title.textContent = sheet.heading;
-      this.unit.textContent = sheet.unit;
+      this.speak({ text: sheet.unit, factor: 1 });
       this.single = sheet.single;
       for (const [k, reading] of this.readings.entries()) reading.hidden = k >= this.axes.length;
       return;
@@ -180,17 +185,24 @@ class Chart {
     this.axes = joint ? AXES.slice(0, 1) : AXES;
     this.heading = !joint ? title : key === "position" ? (joint.turns ? "Angle" : "Shift") : key === "velocity" ? "Rate" : title;
     this.title.textContent = this.heading;
-    this.unit.textContent = joint?.turns ? unit.replace("m", "rad") : unit;
+    this.speak(this.shown(joint?.turns ? unit.replace("m", "rad") : unit));
     this.single = Boolean(joint);
     for (const [k, reading] of this.readings.entries()) reading.hidden = k >= this.axes.length;
   }
 
+  speak({ text, factor }) {
+    this.unit.textContent = text.replaceAll("^2", "²").replaceAll("^3", "³");
+    this.factor = factor;
+    this.floor = this.least * factor;
+  }
+
+  // Values are in SI, but for those of loads, which come as they are shown.
   load(values, name) {
     this.series = values;
     this.svg.setAttribute("aria-label", `${this.heading} of ${name} over time`);
     let [low, high] = [Infinity, -Infinity];
     for (const [k, value] of (values ?? []).entries()) {
-      const x = Math.abs(value) < this.floor ? 0 : value;
+      const x = Math.abs(value * this.factor) < this.floor ? 0 : value * this.factor;
       values[k] = x;
       if (x < low) low = x;
       if (x > high) high = x;
@@ -232,14 +244,15 @@ class Chart {
       this.back.append(svg("line", { class: value === 0 ? "zero" : "rule", x1: left, x2: right, y1: y, y2: y }));
       this.back.append(label(text, left - 7, y + 3.5, "end"));
     }
-    const { start, end } = this.motion;
+    const { factor, text: second } = this.clock;
+    const [start, end] = [this.motion.start * factor, this.motion.end * factor];
     const marks = end > start ? ticks(start, end, Math.max(2, (right - left) / 52)) : [];
     for (const [k, { value, text }] of marks.entries()) {
-      const x = Math.round(this.x(value)) + 0.5;
+      const x = Math.round(this.x(value / factor)) + 0.5;
       this.back.append(svg("line", { class: "rule", x1: x, x2: x, y1: TOP, y2: floor }));
       const last = k === marks.length - 1;
       const near = x > right - 14;
-      this.back.append(label(last ? `${text} s` : text, near ? Math.min(x + 8, this.width - 2) : x, floor + 15, near ? "end" : "middle"));
+      this.back.append(label(last ? `${text} ${second}` : text, near ? Math.min(x + 8, this.width - 2) : x, floor + 15, near ? "end" : "middle"));
     }
     for (const [axis, name] of this.axes.entries()) {
       this.back.append(svg("path", { class: `curve ${name}`, d: this.path(axis) }));
