@@ -79,7 +79,7 @@ def test_a_flat_cam_has_the_textbooks_profile_and_curvature(clockwise: bool) -> 
     fine = textbook_345(np.linspace(0.0, 2 * np.pi, 200_001), 0.02)
     assert cam.face_range == pytest.approx((fine[1].min(), fine[1].max()), abs=1e-9)
     assert cam.least_convex_radius.value == pytest.approx(0.05 + (fine[0] + fine[2]).min(), abs=1e-9)
-    assert cam.least_base_radius == pytest.approx(-(fine[0] + fine[2]).min(), abs=1e-6)
+    assert cam.least_base_radius() == pytest.approx(-(fine[0] + fine[2]).min(), abs=1e-6)
 
 
 def world(follower: lw.CamFollower, base: float, s: np.ndarray, sense: float) -> tuple[np.ndarray, np.ndarray]:
@@ -210,7 +210,7 @@ def test_an_undercut_is_named_with_what_avoids_it() -> None:
     assert cam.faults[0].kind == "undercut"
     assert cam.faults[0].begin <= cam.least_convex_radius.angle <= cam.faults[0].end
     assert cam.least_convex_radius.value < 0.0
-    least = cam.least_base_radius
+    least = cam.least_base_radius()
     assert least is not None
     for factor, kinds in ((1.0005, ()), (0.999, ("undercut",))):
         again = lw.cam_profile(quick, factor * least, lw.CamFollower(radius=0.02), check=False)

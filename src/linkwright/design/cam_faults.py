@@ -14,6 +14,7 @@ from linkwright.design.cam_followers import CamContact, CamFollower, contact, ze
 from linkwright.design.cam_motion import GRID, TURN, CamMotion, degrees
 from linkwright.errors import ModelError
 
+_STEP_OF_GRID = float(GRID[1])
 _PAIRS = slice(None, -1, 2)  # of the grid: points of the profile that are compared with points of the pitch curve
 _TOUCH = 1e-9  # of the roller's radius: less than this is no interference
 _SHARP = 1e-9  # of the base radius: a radius of curvature below is a cusp
@@ -64,14 +65,17 @@ def faults(motion: CamMotion, base_radius: float, follower: CamFollower, sigma: 
     here = contact(follower, level, sigma, GRID[:-1], values)
     _check_reach(follower, level, values[0])
     undercut = here.convex_radius < -_SHARP * base_radius
-    sentences = [CamFault("undercut", a, b, f"the profile is undercut {_between(a, b)}") for a, b in _ranges(undercut)]
+    sentences = [
+        CamFault("undercut", a, b, f"the profile is undercut {_between(a, b)}")
+        for a, b in ranges(undercut, _STEP_OF_GRID)
+    ]
     if not sentences:
         sharpest = largest(lambda at: -contact(follower, level, sigma, at, motion(at)).convex_radius)
         if -sharpest.value <= _SHARP * base_radius and follower.contact != "knife":
             text = f"the profile comes to a point at {degrees(sharpest.angle)}"
             sentences.append(CamFault("cusp", sharpest.angle, sharpest.angle, text))
     if not sentences and follower.radius:
-        for a, b in _ranges(_interference(here, float(follower.radius))):
+        for a, b in ranges(_interference(here, float(follower.radius)), _STEP_OF_GRID):
             text = f"another part of the cam is in the way of the roller {_between(a, b)}"
             sentences.append(CamFault("interference", a, b, text))
     return sentences
@@ -102,14 +106,14 @@ def _interference(here: CamContact, radius: float) -> Bools:
     return near
 
 
-def _ranges(mask: Bools) -> list[tuple[float, float]]:
-    """The angles (rad) between which a mask over a turn's grid holds; one that goes through 0 ends beyond 2π."""
+def ranges(mask: Bools, step: float) -> list[tuple[float, float]]:
+    """The angles (rad) between which a mask at even steps over a turn holds; one that goes through 0 ends beyond 2π."""
     if mask.all():
         return [(0.0, TURN)]
     first = int(np.argmin(mask))  # a place where it does not hold
     steps = np.diff(np.concatenate([[0], np.roll(mask, -first).astype(int), [0]]))
     begins, ends = np.flatnonzero(steps == 1) + first, np.flatnonzero(steps == -1) - 1 + first
-    step, count = float(GRID[1]), len(mask)
+    count = len(mask)
     return [(a % count * step, (a % count + b - a) * step) for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
 
 
@@ -136,23 +140,28 @@ def advice(motion: CamMotion, base_radius: float, follower: CamFollower, sigma: 
     return " or ".join(options)
 
 
-def least_radius(motion: CamMotion, base_radius: float, follower: CamFollower, sigma: float) -> float | None:
-    """The least base radius (m) from which on the profile is not undercut; 0 if each will do, None if none will."""
+def least_radius(
+    motion: CamMotion, base_radius: float, follower: CamFollower, sigma: float, pressure_angle: float = math.inf
+) -> float | None:
+    """The least base radius (m) from which on the profile is not undercut; 0 if each will do, None if none will.
 
-    def convex(radius: float) -> bool:
-        return _is_convex(motion, radius, follower, sigma)
+    With a `pressure_angle` (rad), also the least with which it is nowhere larger.
+    """
 
-    works, step = base_radius, 1.0 if convex(base_radius) else _STEP
-    while not convex(works):
-        works *= step
+    def will_do(radius: float) -> bool:
+        return _is_convex(motion, radius, follower, sigma, pressure_angle)
+
+    works = base_radius
+    while not will_do(works):
+        works *= _STEP
         if works > base_radius * _MOST:
             return None
     fails = works / _STEP
-    while convex(fails):
+    while will_do(fails):
         works, fails = fails, fails / _STEP
         if works < base_radius / _MOST:
             return 0.0
-    return _bisected(convex, fails, works)
+    return _bisected(will_do, fails, works)
 
 
 def _bisected(holds: Callable[[float], bool], fails: float, works: float) -> float | None:
@@ -165,14 +174,17 @@ def _bisected(holds: Callable[[float], bool], fails: float, works: float) -> flo
     return works
 
 
-def _is_convex(motion: CamMotion, base_radius: float, follower: CamFollower, sigma: float) -> bool:
+def _is_convex(
+    motion: CamMotion, base_radius: float, follower: CamFollower, sigma: float, pressure_angle: float = math.inf
+) -> bool:
     try:
         level = zero_level(follower, base_radius)
         values = motion(GRID)
         _check_reach(follower, level, values[0])
     except ModelError:
         return False
-    return bool((contact(follower, level, sigma, GRID, values).convex_radius > 0.0).all())
+    here = contact(follower, level, sigma, GRID, values)
+    return bool((here.convex_radius > 0.0).all() and (np.abs(here.pressure_angle) <= pressure_angle).all())
 
 
 def _rounded(x: float, *, up: bool) -> str:

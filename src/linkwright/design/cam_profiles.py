@@ -16,6 +16,7 @@ from linkwright.design import cam_faults
 from linkwright.design.cam_faults import CamExtreme, CamFault
 from linkwright.design.cam_files import save_cam
 from linkwright.design.cam_followers import CamContact, CamFollower, contact, zero_level
+from linkwright.design.cam_forces import CamForces, cam_forces
 from linkwright.design.cam_motion import TURN, CamMotion, degrees, size_of
 from linkwright.errors import ModelError
 from linkwright.model.units import ANGLE, LENGTH
@@ -23,7 +24,7 @@ from linkwright.model.units import ANGLE, LENGTH
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_POINTS = 1_000_000
+MOST_POINTS = 200_000
 SPACINGS = ("angle", "arc")
 
 
@@ -102,7 +103,7 @@ class CamProfile:
         check_names("spacing of a cam's points", [spacing], SPACINGS)
         at = _even(count)
         if spacing == "arc":
-            fine = np.linspace(0.0, TURN, 16 * max(count, 720) + 1)
+            fine = np.linspace(0.0, TURN, max(4 * count, 11_520) + 1)
             ends, middles = self._contact(fine).arc_rate, self._contact(0.5 * (fine[1:] + fine[:-1])).arc_rate
             length = np.concatenate([[0.0], np.cumsum(ends[1:] + 4.0 * middles + ends[:-1])])  # Simpson's rule
             at = np.interp(_even(count) * (length[-1] / TURN), length, fine)
@@ -145,13 +146,55 @@ class CamProfile:
         """(k,): the angles (rad) at which the follower's acceleration jumps, as with the harmonic law."""
         return self.motion.jumps(2)
 
-    @cached_property
-    def least_base_radius(self) -> float | None:
+    def least_base_radius(self, pressure_angle: float | str | None = None) -> float | None:
         """The least base radius (m) from which on this motion and follower are not undercut.
 
-        0 where every cam will do, None where none will.
+        - `pressure_angle`: that it shall not exceed either (rad), or a text such as "30 deg"; None (the default) for
+          any.
+
+        Returns 0 where every cam will do, None where none will. Raises ModelError for an angle that is not between 0
+        and 90°.
+
+        >>> cam = lw.cam_profile(lambda angle: 0.01 * (1 - np.cos(angle)), 0.03, lw.CamFollower(radius=0.008))
+        >>> round(cam.least_base_radius("20 deg"), 4)
+        0.0112
         """
-        return cam_faults.least_radius(self.motion, self.base_radius, self.follower, self.sense)
+        if pressure_angle is None:
+            return cam_faults.least_radius(self.motion, self.base_radius, self.follower, self.sense)
+        limit = size_of("pressure_angle", pressure_angle, ANGLE)
+        if not 0.0 < limit < 0.5 * math.pi:
+            raise ModelError(f"pressure_angle is {degrees(limit)}; give an angle between 0 and 90°, such as '30 deg'")
+        return cam_faults.least_radius(self.motion, self.base_radius, self.follower, self.sense, limit)
+
+    def forces(
+        self,
+        speed: float | str,
+        *,
+        mass: float = 0.0,
+        load: Any = 0.0,
+        stiffness: float = 0.0,
+        preload: float = 0.0,
+    ) -> CamForces:
+        """The contact force and the torque of the camshaft at a constant speed, without friction.
+
+        - `speed`: of the cam (rad/s), or a text such as "300 rpm".
+        - `mass`: of the follower (kg; of one that oscillates its moment of inertia about the pivot, kg m²), 0 by
+          default.
+        - `load`: that presses the follower onto the cam (N; N m of one that oscillates): a number, 0 by default, or an
+          array over the `angles`. Weight is a load too.
+        - `stiffness`: of a spring that does so (N/m; N m/rad), 0 by default.
+        - `preload`: the spring's force where the displacement is 0 (N; N m), 0 by default.
+
+        Returns an object with `contact` and `torque` (n,), `lift_off`, the angles between which the follower would
+        leave the cam, and `lift_off_speed` (rad/s). Raises ModelError and ShapeError for what cannot be used.
+
+        >>> cam = lw.cam_profile(lambda angle: 0.01 * (1 - np.cos(angle)), 0.03, "flat")
+        >>> forces = cam.forces("600 rpm", mass=0.4, stiffness=2000, preload=40)
+        >>> f"{forces.contact.min():.1f} to {forces.contact.max():.1f} N, {forces.lift_off_speed:.0f} rad/s"
+        '55.8 to 64.2 N, 141 rad/s'
+        """
+        lever = self._contact(self.angles).lever
+        return cam_forces(self, speed, mass, load, stiffness, preload, lever)
 
     # -- files and figures ------------------------------------------------------------------------------------
     def save(self, path: str | os.PathLike[str], *, unit: str = "mm", count: int = 720) -> None:
