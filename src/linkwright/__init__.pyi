@@ -3,6 +3,8 @@
 from linkwright import control as control
 from linkwright import errors as errors
 from linkwright.analysis.analyse import analyse as analyse
+from linkwright.analysis.linkage_report import LinkageReport as LinkageReport
+from linkwright.analysis.linkage_report import linkage_report as linkage_report
 from linkwright.design.cam_followers import CamFollower as CamFollower
 from linkwright.design.cam_profiles import CamProfile as CamProfile
 from linkwright.design.cam_profiles import cam_profile as cam_profile

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from linkwright.model.mechanism_views import DofReport
     from linkwright.model.mobility_report import Mobility
 
+FEW = 8  # loops of four links that are printed
 _SMALL = 1e-12  # of the largest eigenvalue of the mass matrix
 
 
@@ -111,6 +112,8 @@ def constrained(mechanism: Mechanism) -> bool:
 def _freedom(mechanism: Mechanism) -> list[str]:
     """How well the mechanism can be assembled, its undriven degrees of freedom, and what is redundant."""
 
+    from linkwright.analysis.grashof import four_link_loops  # weight: analysis
+    from linkwright.analysis.planar_chain import Chain
     from linkwright.constraints.kinematics import Kinematics  # weight: constraints
     from linkwright.dynamics.closed.initial_state import placed  # weight: dynamics
 
@@ -122,6 +125,9 @@ def _freedom(mechanism: Mechanism) -> list[str]:
     metre, second = d.units.shown("m"), d.units.shown("s")
     at = f"t = {second.of(system.start):g} {second.text}"
     lines = [f"assembled to {metre.of(state.miss):.1e} {metre.text} at {at}, in {rounds}"]
+    loops = four_link_loops(Chain(d), state.q)
+    lines += [loop.sentence(d) for loop in loops[:FEW]]
+    lines += [f"… and {len(loops) - FEW} more loops of four links"] if len(loops) > FEW else []
     return lines + kinematics.freedom(state, system.start).sentences()
 
 

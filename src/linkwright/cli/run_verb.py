@@ -137,6 +137,8 @@ def perform(
         if solution.series:
             screen.print(largest(solution))
             screen.print()
+        for line in linkage(solution):
+            screen.print(line, soft_wrap=True)
     for written in _write(solution, output, name, plot=plot, csv=csv, page=page):
         screen.print(written, soft_wrap=True)
     if solution.status.reason == "interrupted" and checkpoint is not None and Path(checkpoint).exists():
@@ -163,6 +165,20 @@ def table(description: Description) -> Table:
         ("degrees of freedom", "by count", model.degrees_of_freedom),
     ]
     return grid(("element", "kind", "equations"), *rows, *total, right=(2,))
+
+
+def linkage(solution: Solution) -> list[str]:
+    """What `lw.linkage_report` says of a mechanism with loops of four links in a plane; nothing of others."""
+    from linkwright.analysis.linkage_report import LARGEST, linkage_report  # weight: analysis
+
+    d = solution.description
+    if not d.drivers or len(solution) * d.nb**2 > LARGEST:
+        return []
+    try:
+        report = linkage_report(solution)
+    except LinkwrightError:
+        return []
+    return [*report.sentences(), ""] if report.loops else []
 
 
 def _shortened(rows: tuple[Any, ...], most: int = 40) -> list[Any]:
