@@ -8,7 +8,20 @@ import numpy as np
 
 import linkwright as lw
 from linkwright.model.description import Description
-from linkwright.model.elements import AppliedWrench, Driver, Element, JointForce, PointForce, Rod
+from linkwright.model.elements import (
+    AppliedWrench,
+    Bushing,
+    Coupling,
+    Driver,
+    Element,
+    GearPair,
+    JointForce,
+    PointConstraint,
+    PointForce,
+    PointOnLine,
+    PointOnPlane,
+    Rod,
+)
 from linkwright.model.expression import Expression, Name, replaced
 from linkwright.model.quantities import Quantity, quantities, turns
 
@@ -50,9 +63,25 @@ class Scale:
             return replace(e, law=self.law(e.law, self.force if shifts else self.torque, long=shifts))
         if isinstance(e, PointForce):
             return replace(e, law=self.law(e.law, self.force, long=True))
+        if isinstance(e, Bushing):
+            units = np.outer([1.0, self.time, 1.0], [self.force / self.length, self.torque]).ravel()  # k, kt, c, ct
+            units[4:] = self.force, self.torque
+            return replace(e, laws=tuple(self.law(x, f) for x, f in zip(e.laws, np.repeat(units, 3), strict=True)))
         assert isinstance(e, AppliedWrench)
         factors = (self.force,) * 3 + (self.torque,) * 3
         return replace(e, laws=tuple(self.law(x, f) for x, f in zip(e.laws, factors, strict=True)))
+
+    def point_constraint(self, x: PointConstraint) -> PointConstraint:
+        if isinstance(x, Rod):
+            return replace(x, length=x.length * self.length)
+        if isinstance(x, GearPair):
+            phase = None if x.phase is None else x.phase * self.length
+            return replace(x, radius=x.radius * self.length, phase=phase)
+        if isinstance(x, Coupling):
+            unit = self.unit(x.coordinates[0])  # that of the follower, which stands on the left
+            return replace(x, left=self.law(x.left, unit), right=self.law(x.right, unit))
+        assert isinstance(x, PointOnLine | PointOnPlane)
+        return x
 
     def driver(self, x: Driver) -> Driver:
         turning = x.kind == "angle" or (x.kind == "joint" and not self.shifts(x.target, x.index))
@@ -67,7 +96,6 @@ class Scale:
         for m in d.mimics:
             own, other = along[m.follower], along[m.leader]
             mimics.append(replace(m, ratio=m.ratio * own / other, offset=m.offset * own))
-        point_constraints = [replace(x, length=x.length * s) if isinstance(x, Rod) else x for x in d.point_constraints]
         initial = [replace(x, value=x.value * self.unit(x.quantity)) for x in d.initial]
         start = None if d.start is None else replace(d.start, p=d.start.p * s)
         system = d.system
@@ -96,7 +124,7 @@ class Scale:
             start=start,
             system=system,
             mimics=tuple(mimics),
-            point_constraints=tuple(point_constraints),
+            point_constraints=tuple(self.point_constraint(x) for x in d.point_constraints),
             drivers=tuple(self.driver(x) for x in d.drivers),
             elements=tuple(self.element(x) for x in d.elements),
             initial=tuple(initial),

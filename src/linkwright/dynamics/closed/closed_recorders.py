@@ -260,8 +260,10 @@ def _over(block: Block, inputs: Floats) -> Floats:
 def _scales(traversal: Unrolled, constraint: ConstraintAtState, units: Array, size: Any) -> Array:
     """How fast each equation changes if its ends move by a unit, turns counted by 1 and shifts by the size."""
     total: Array = np.zeros(constraint.size)
-    for _, columns in constraint.ends[:1]:
-        total = total + size**2 * np.sum(columns[:3] ** 2, axis=0) + np.sum(columns[3:] ** 2, axis=0)
+    for _, columns in constraint.ends:
+        here = size**2 * np.sum(columns[:3] ** 2, axis=0) + np.sum(columns[3:] ** 2, axis=0)
+        # The first end of each equation counts: constraints that are eliminated together have ends of their own.
+        total = np.array([x if is_zero(before) else before for before, x in zip(total, here, strict=True)])
     x = traversal.coordinates
     for d in constraint.direct:
         ratio = float(x.ratio[d.position])  # of a follower to the rate that it shares
