@@ -12,7 +12,7 @@ from pathlib import Path
 #: Headings of the navigation and their pages in order; a page of `docs/` that is not here is under "More".
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Start": ("README.md", "examples", "docs/notebooks.md", "CHANGELOG.md", "CONTRIBUTING.md"),
-    "Mechanisms": ("mks", "builder", "formats", "mjcf", "conventions"),
+    "Mechanisms": ("mks", "repetition", "builder", "formats", "mjcf", "conventions"),
     "Motion": ("kinematics", "linkages", "closed", "couplings", "gears", "forces", "simulation", "results", "viewer"),
     "Equations and control": ("equations", "control", "sampled", "identification", "hinfinity", "manipulator"),
     "Studies and export": ("sweep", "design", "tolerances", "cams", "export", "gpu"),

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lark import Lark
 
-from linkwright.formats.mks.parser import HEADS, parse, parsed_by_grammar, scan
+from linkwright.formats.mks.parser import HEADS, parse, parsed_by_grammar
+from linkwright.formats.mks.scanner import scan
 from linkwright.formats.mks.syntax import Problems
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples/models/slider_crank.mks"

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 from fuzz import archives
 from fuzz.mutation import Mutator, any_of, binary, text
@@ -72,10 +73,16 @@ def model(ending: str, **options: Any) -> Callable[[bytes, Path], Any]:
 
         path = folder / f"model{ending}"
         path.write_bytes(data)
-        mechanism = Mechanism(read(path, **options))
+        with few_repetitions():
+            mechanism = Mechanism(read(path, **options))
         return repr(mechanism), [joint.name for joint in mechanism.joints], mechanism.parameters
 
     return run
+
+
+def few_repetitions() -> Any:
+    """REPEATs of one changed digit are models of 30,000 statements, which take seconds like any model of that size."""
+    return patch.multiple("linkwright.formats.mks.expansion", MAX_STATEMENTS=2000, MAX_ROUNDS=2000)
 
 
 def printed(data: bytes, folder: Path) -> Any:
@@ -84,7 +91,8 @@ def printed(data: bytes, folder: Path) -> Any:
     from linkwright.formats.mks.mks_reader import parse_mks
     from linkwright.formats.mks.mks_writer import write_mks
 
-    description = parse_mks(data.decode("utf-8", "replace"))
+    with few_repetitions():
+        description = parse_mks(data.decode("utf-8", "replace"))
     try:
         again = write_mks(description)
     except LinkwrightError:

@@ -13,6 +13,7 @@ from linkwright.model.builder_bushings import Bushings
 from linkwright.model.builder_couplings import Couplings
 from linkwright.model.builder_gears import Gears
 from linkwright.model.builder_parts import LAW_VARIABLES, Body, Frame, Joint, name_of, packed_inertia, put
+from linkwright.model.builder_scopes import PartNames
 from linkwright.model.description import (
     FREE_FALL,
     Description,
@@ -32,7 +33,7 @@ from linkwright.model.placements import axes_of, axis_frame, difference, product
 from linkwright.model.quantities import Numeric
 
 
-class Builder(Gears, Couplings, Bushings):
+class Builder(Gears, Couplings, Bushings, PartNames):
     """Collects bodies, frames, joints, drivers and forces; `description()` checks them and gives the description.
 
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):

@@ -54,7 +54,9 @@ def named_quantity(d: Description, name: str) -> Measure | Force:
     """The quantity of a name as `pen.x` or `distance(a, b)`; an unknown name is an error with suggestions."""
     between = _DISTANCE.fullmatch(name.strip())
     if between and "," in between[2]:
-        first, _, second = between[2].rpartition(",")
+        inside = between[2]
+        at = inside.rfind(",", 0, inside.rfind("[") if inside.rstrip().endswith("]") else None)
+        first, second = inside[: max(at, 0)], inside[at + 1 :]
         return distance(d, between[1], first.strip(" '\""), second.strip(" '\""))
     owner, dot, part = (x.strip() for x in name.rpartition("."))
     if not dot:

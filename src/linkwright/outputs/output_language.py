@@ -222,7 +222,7 @@ class _Reader:
 
     def read(self, node: Any) -> Expression:
         from linkwright.formats.mks.dimensions import measured  # weight: lark
-        from linkwright.formats.mks.syntax import Applied, Dotted, Num, Word  # weight: lark
+        from linkwright.formats.mks.syntax import Applied, Num, Word  # weight: lark
 
         number = measured(node, self._names)
         if number is not None:
@@ -231,11 +231,12 @@ class _Reader:
             return Number(float(node.value))
         if isinstance(node, Word):
             return self._word(node)
-        if isinstance(node, Dotted):
-            return quantity(self.d, node.name.text, node.part.text)
         if isinstance(node, Applied):
             return self._operation(node) if node.operation else self._call(node)
-        raise ModelError("an output is made of numbers, names and functions, without lists")
+        names = _names_of(node)
+        if len(names) > 1:
+            return quantity(self.d, ".".join(names[:-1]), names[-1])
+        raise ModelError("an output is made of numbers, names with plain numbers in brackets, and functions")
 
     def _word(self, node: Any) -> Expression:
         from linkwright.formats.mks.values import CONSTANTS  # weight: lark
@@ -283,8 +284,19 @@ class _Reader:
         return Call(function, tuple(arguments))
 
     def _distance(self, word: str, arguments: Any) -> Expression:
-        from linkwright.formats.mks.syntax import Word  # weight: lark
-
-        if len(arguments) != 2 or not all(isinstance(x, Word) for x in arguments):
+        names = [".".join(_names_of(x)) for x in arguments]
+        if len(names) != 2 or not all(names):
             raise ModelError(f"{word} is between two bodies or frames, as in {word}(a, b)")
-        return distance(self.d, word, *(x.text for x in arguments))
+        return distance(self.d, word, names[0], names[1])
+
+
+def _names_of(node: Any) -> list[str]:
+    """The names with dots between of leg[2].slide.shift; none for anything else, or where an index is no number."""
+    from linkwright.formats.mks.syntax import Dotted, Path, Word  # weight: lark
+
+    words: tuple[Any, ...] = (node,)
+    if isinstance(node, Dotted):
+        words = node.name, node.part
+    elif isinstance(node, Path):
+        words = node.words
+    return [x.text for x in words] if all(isinstance(x, Word) for x in words) else []

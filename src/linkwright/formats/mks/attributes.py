@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Generic, TypeVar
 
+from linkwright.formats.mks.rewriting import stem
 from linkwright.formats.mks.syntax import (
     MAX_NAME,
     Fault,
@@ -14,9 +15,9 @@ from linkwright.formats.mks.syntax import (
     Word,
     did_you_mean,
     either,
-    meant_of_joint,
 )
 from linkwright.formats.mks.values import words_of
+from linkwright.formats.mks.vocabulary import meant_of_joint
 
 T = TypeVar("T")
 _ALIASES = {
@@ -145,7 +146,9 @@ class Registry(Generic[T]):
         if key in self._things:
             taken = self._things[key][0]
             case = "" if taken == word.text else " (names do not differ by the case of letters)"
-            raise Fault(word, f"there is a {self.what} {taken!r} already{case}; choose another name")
+            index = word.trail.rpartition(", ")[2].split()[1] if word.trail.rpartition(", ")[2][:7] == "REPEAT " else ""
+            advice = f"; give it the index, as in {taken}[{index}]" if index else "; choose another name"
+            raise Fault(word, f"there is a {self.what} {taken!r} already{case}{advice}")
 
     def put(self, word: Word, thing: T) -> None:
         self.claim(word)
@@ -163,7 +166,8 @@ class Registry(Generic[T]):
         return isinstance(name, str) and name.lower() in self._things
 
     def is_broken(self, name: str) -> bool:
-        return name.lower() in self._broken
+        """Whether the statement of a name could not be read, or that of its repetitions."""
+        return name.lower() in self._broken or stem(name) in self._broken
 
     def get(self, word: Word, what: str = "") -> T:
         """The thing of this name; the fault offers a close one."""

@@ -87,6 +87,7 @@ class Places:
         for statement in self.parsed.statements:
             if statement.head.text.lower().split()[-1] not in heads.split():
                 continue
+            self.problems.trail = statement.trail
             try:
                 read(statement)
                 continue
@@ -97,6 +98,7 @@ class Places:
             if statement.name is not None:
                 for registry in spoils:
                     registry.spoil(statement.name.text)
+        self.problems.trail = ""
 
     def name(self, statement: Statement) -> Word:
         assert statement.name is not None

@@ -19,6 +19,7 @@ from linkwright.formats.mks.attributes import Registry
 from linkwright.formats.mks.bushing_statements import BushingLoads
 from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.dimensions import Value
+from linkwright.formats.mks.expansion import expanded
 from linkwright.formats.mks.forces_and_initial import HEADS
 from linkwright.formats.mks.parser import Parsed, parse
 from linkwright.formats.mks.syntax import (
@@ -107,14 +108,15 @@ class ModelText:
         """The values of all PARAMETERs, those that depend on others too; `parameters` gives some other values."""
         parsed, form = self._parsed
         problems = form.copy(self.file)
-        scope = Scope(problems.text)
+        values: dict[str, float] = {}
         with suppress(Enough):
-            reader = Reader(parsed, problems, scope)
+            reader = _reader(parsed, problems, parameters or {})
             reader.read_units()
             reader.read_parameters(dict(parameters or {}))
+            values = reader.scope.all_values()
         if problems:
             problems.fail()
-        return scope.all_values()
+        return values
 
 
 def read_mks(path: str | Path, *, parameters: Mapping[str, float | str] | None = None) -> Description:
@@ -129,8 +131,21 @@ def parse_mks(
     return ModelText(text, file, folder).description(parameters)
 
 
+def _reader(parsed: Parsed, problems: Problems, parameters: Mapping[str, float | str]) -> Reader:
+    """A reader of the plain statements of a text, with these values of PARAMETERs."""
+    numbers = {}
+    for name, setting in parameters.items():
+        number = constant(setting, f"parameter {name!r}").number if isinstance(setting, str) else setting
+        if isinstance(number, int | float | np.number) and math.isfinite(number):
+            numbers[name.lower()] = float(number)
+    plain, fixed = expanded(parsed, problems, numbers)
+    scope = Scope(problems.text)
+    scope.fixed = fixed
+    return Reader(plain, problems, scope)
+
+
 def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]) -> Description:
-    reader = Reader(parsed, problems, Scope(problems.text))
+    reader = _reader(parsed, problems, parameters)
     reader.read_units()
     reader.read_parameters(parameters)
     reader.each("system", reader.read_system)
@@ -211,7 +226,8 @@ class Reader(BushingLoads):
         if not name.quoted and (name.text.lower() in CONSTANTS or name.text.lower() == "time"):
             raise Fault(name, f"{name.text!r} has a meaning of its own; choose another name")
         if not name.text.isidentifier() or name.text == "TIME":
-            raise Fault(name, f"{name.text!r} cannot name a parameter; use a letter, then letters and digits")
+            text = f"{name.text!r} cannot name a parameter; use a letter, then letters and digits"
+            raise Fault(name, text + ("; an array is PARAMETER x = [1, 2]" if "[" in name.text else ""))
         try:
             value = self.scope.value(s.items[0].value, None)
             self.scope.now(value, s.items[0].value)

@@ -35,7 +35,7 @@ from linkwright.model.quantities import (
     turns,
 )
 
-_PLAIN = re.compile(r"[^\W\d]\w*")
+_PLAIN = re.compile(r"[^\W\d]\w*(\[(0|-?[1-9][0-9]{0,8})(,(0|-?[1-9][0-9]{0,8}))*\])?")
 _COMPARED, _SUM, _PRODUCT, _SIGNED, _ATOM = range(5)
 #: operation → sign, its own level, the least level of its left and right operand
 _INFIX = {
@@ -58,7 +58,7 @@ class Spelled(Expression):
 
 
 def name_text(name: str) -> str:
-    """A name as it stands in a file: in quotes unless it is a plain word."""
+    """A name as it stands in a file: in quotes unless it is a plain word, perhaps with numbers: link[3]."""
     if _PLAIN.fullmatch(name) and len(name) <= MAX_NAME:
         return name
     if not name.strip() or len(name) > MAX_NAME or re.search(r'["\n\r]', name):

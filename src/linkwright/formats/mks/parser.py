@@ -1,9 +1,4 @@
-"""From text to statements; after an error reading goes on with the next statement, so that all errors are reported.
-
-`HEAD name (label = value, ...);` where a value is a name, a number, a vector of numbers, three of them in brackets, or
-such pairs in parentheses.
-The grammar says what a statement is; a test holds this scanner to it. What it does not know it leaves to the parser.
-"""
+"""From text to statements; after an error reading goes on with the next statement, so that all errors are reported."""
 
 from __future__ import annotations
 
@@ -19,132 +14,25 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from linkwright.base.arguments import shortened
 from linkwright.base.locks import Lock
 from linkwright.formats.mks.parser_tables import statement_parser
+from linkwright.formats.mks.scanner import scan
 from linkwright.formats.mks.syntax import (
     JOINT_WORDS,
     MAX_NAME,
     SHORT_JOINTS,
+    Block,
     Fault,
-    Group,
-    Item,
-    Listed,
     Maker,
     Node,
-    Num,
-    Phrase,
     Problems,
     Statement,
-    Vector,
     Word,
     did_you_mean,
     either,
-    meant,
 )
-
-_WORD = r"[^\W\d]\w*"
-_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_SIGNED = rf"[+-]?{_NUMBER}"
-_S = r"[ \t\r\n\f]*"
-_VECTOR = rf"\({_S}{_SIGNED}(?:{_S},{_S}{_SIGNED})+{_S}\)"
-_KIND = "|".join(JOINT_WORDS)
-_SCANNED_HEAD = re.compile(
-    rf"(?:(?P<head>body|triad|marker|rod|gear|shape|trace)|(?P<kind>{_KIND})[ \t\r\n\f]+(?P<joint>joint)"
-    rf"|(?P<short>{'|'.join(SHORT_JOINTS)})(?![ \t\r\n\f]+joint\b))\b{_S}"
-    rf'(?P<name>{_WORD}|"[^"\n]*"){_S}\(',
-    re.I,
-)
-_LABEL = rf"{_S}(?P<label>{_WORD}(?:[ \t\r\n\f]+{_WORD}){{0,3}}){_S}"
-_GROUP = re.compile(rf"{_LABEL}={_S}\((?={_S}{_WORD}(?:[ \t\r\n\f]+{_WORD}){{0,3}}{_S}=)")
-_AFTER = re.compile(rf"{_S}([,)])")
-_ITEM = re.compile(
-    rf"{_LABEL}"
-    rf'(?:={_S}(?:(?P<word>{_WORD}|"[^"\n]*")|(?P<number>-?{_NUMBER})|(?P<vector>{_VECTOR})'
-    rf"|\[{_S}(?P<v1>{_VECTOR}){_S},{_S}(?P<v2>{_VECTOR}){_S},{_S}(?P<v3>{_VECTOR}){_S}\]){_S})?"
-    r"(?P<end>[,)])"
-)
-_END = re.compile(rf"{_S};")
-
-
-def scan(text: str, at: int, end: int) -> Statement | None:
-    """The statement between two places, or None if it needs the parser."""
-    head = _SCANNED_HEAD.match(text, at, end)
-    if head is None:
-        return None
-    scanned = _items(text, head.end(), end, False)
-    if scanned is None:
-        return None
-    items, place = scanned
-    finish = _END.match(text, place, end)
-    if finish is None or finish.end() != end:
-        return None
-    quoted = head["name"][0] == '"'
-    start = head.start("name")
-    name = Word(start, head.end("name"), head["name"][1:-1] if quoted else head["name"], quoted)
-    group = next(group for group in ("head", "kind", "short") if head[group] is not None)
-    word = Word(head.start(group), head.end(group), head[group])
-    kind = None if group == "head" else word
-    if group == "kind":
-        word = Word(head.start("joint"), head.end("joint"), head["joint"])
-    elif group == "short":
-        word = Word(word.start, word.end, "JOINT")
-    return Statement(at, items[-1].end, word, name, tuple(items), kind)
-
-
-def _items(text: str, place: int, end: int, inner: bool) -> tuple[list[Item], int] | None:
-    """Items up to their closing parenthesis, and the place after it; inside a group each has a label."""
-    items: list[Item] = []
-    stop = ","
-    while stop == ",":
-        item = _ITEM.match(text, place, end)
-        if item is not None:
-            items.append(_item(item))
-            place, stop = item.end(), item["end"]
-        else:
-            group = None if inner else _GROUP.match(text, place, end)
-            within = None if group is None else _items(text, group.end(), end, True)
-            after = None if within is None else _AFTER.match(text, within[1], end)
-            if group is None or within is None or after is None:
-                return None
-            parts = within[0]
-            value = Group(parts[0].start - 1, parts[-1].end + 1, tuple(parts))
-            label = _label(group)
-            items.append(Item(label.start, value.end, label, value))
-            place, stop = after.end(), after[1]
-        if inner and items[-1].label is None:
-            return None
-    return items, place
-
-
-def _label(m: re.Match[str]) -> Word | Phrase:
-    start, stop, words = m.start("label"), m.end("label"), m["label"].split()
-    return Word(start, stop, words[0]) if len(words) == 1 else Phrase(start, stop, tuple(words))
-
-
-def _item(m: re.Match[str]) -> Item:
-    label = _label(m)
-    value: Node
-    if m["vector"] is not None:
-        value = _vector(m, "vector")
-    elif m["v1"] is not None:
-        parts = (_vector(m, "v1"), _vector(m, "v2"), _vector(m, "v3"))
-        value = Listed(parts[0].start - 1, parts[2].end + 1, parts)
-    elif m["number"] is not None:
-        number = m["number"]
-        value = Num(m.start("number"), m.end("number"), float(number), None, number[0] == "-")
-    elif m["word"] is not None:
-        word = m["word"]
-        quoted = word[0] == '"'
-        value = Word(m.start("word"), m.end("word"), word[1:-1] if quoted else word, quoted)
-    else:
-        return Item(label.start, label.end, None, label)
-    return Item(label.start, value.end, label, value)
-
-
-def _vector(m: re.Match[str], group: str) -> Vector:
-    values = tuple([float(x) for x in m[group][1:-1].split(",")])
-    return Vector(m.start(group), m.end(group), (), values)
-
+from linkwright.formats.mks.vocabulary import meant
 
 MAX_NESTING = 100
+MAX_BLOCKS = 20
 MAX_POWERS = 2000  # in one statement
 MAX_ENTRIES = 250_000  # in one statement: a large table
 _LOCK = Lock()  # the parser is one object with a state
@@ -174,16 +62,25 @@ HEADS = (
     "INITIAL",
     "SHAPE",
     "TRACE",
+    "REPEAT",
+    "PART",
+    "USE",
     "ENDMODEL",
 )
 _HEAD = "|".join(head.replace(" ", r"\s+") for head in HEADS)
+_INDEX = r"(?:\[[^\]\n;]{0,100}\]\s*)?"
 # A line that looks like the beginning of a statement: where to go on after an error.
-_FRESH = re.compile(rf'^[ \t]*(?=(?:{_HEAD})\b(?:\s+[^\W\d"]\w*|\s+"[^"\n]*"|)\s*(?:\(|=|;|\Z))', re.I | re.M)
+_FRESH = re.compile(
+    rf'^[ \t]*(?=(?:{_HEAD})\b(?:\s+[^\W\d"]\w*|\s+"[^"\n]*"|)\s*{_INDEX}(?:\(|=|;|\{{|\Z))', re.I | re.M
+)
 _HEAD_AND_NAME = re.compile(rf'\s*(?:{_HEAD})\s+("[^"\n]*"|[^\W\d]\w*)', re.I)
-_WORDS_AND_NAME = re.compile(r'\s*(?:[^\W\d]\w*\s+){1,3}("[^"\n]*"|[^\W\d]\w*)\s*[(=;]')
+_WORDS_AND_NAME = re.compile(r'\s*(?:[^\W\d]\w*\s+){1,3}("[^"\n]*"|[^\W\d]\w*)\s*' + _INDEX + "[(=;]")
 _PIECE = re.compile(r'"[^"\n]*"|#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z)', re.S)
 _NAME = re.compile(r'"[^"\n]*"|[^\W\d]\w*')
 _SIGNS_IN_A_ROW = re.compile(r"(?:[-+−]\s*){50}")
+_BLOCK = re.compile(r"(?:repeat|part)\b", re.I)
+#: What only the expansion of repetitions can tell: an index that is no plain number, a name after two dots.
+_INDEXED = re.compile(r"\w\s*\[(?!\s*[0-9]+\s*\])|\.\s*[^\W\d]\w*\s*[.\[]")
 _OPENING = re.compile(r"model\b", re.I)
 _CLOSING = re.compile(r"endmodel\b", re.I)
 _LAST = re.compile(r"\sendmodel\b[\s;]*\Z", re.I)
@@ -199,18 +96,78 @@ _SIGNS = {
     "LPAR": "an opening parenthesis",
     "JOINT": "the word JOINT",
     "DOT": "a dot",
+    "RANGE": "two dots",
+    "AS": "the word AS",
+    "LBRACE": "an opening brace",
+    "LSQB": "an opening bracket",
 }
 _ENDS = ("EQUAL", "COMMA", "RPAR", "RSQB", "SEMICOLON")
 
 
 @dataclass
 class Parsed:
-    """The statements of a text; `broken` are the names (in small letters) of those that could not be read."""
+    """The statements of a text; `broken` are the names (in small letters) of those that could not be read.
+
+    `repeats`: there are REPEATs, PARTs or arrays, or names with indices, which the expansion replaces.
+    """
 
     name: Word | None = None
     statements: list[Statement] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     end: int = 0
+    repeats: bool = False
+
+
+class Blocks:
+    """The REPEATs and PARTs that are open, and where a statement goes."""
+
+    def __init__(self, parsed: Parsed, problems: Problems) -> None:
+        self._parsed, self._problems = parsed, problems
+        self._open: list[Block] = []
+
+    @property
+    def depth(self) -> int:
+        return len(self._open)
+
+    def add(self, statement: Statement) -> None:
+        (self._open[-1].pieces if self._open else self._parsed.statements).append(statement)
+
+    def open(self, text: str, at: int, end: int) -> None:
+        """Read the head of a block, up to its brace; one that cannot be read still has its end."""
+        self._parsed.repeats = True
+        word = Word(at, at + 1, "")
+        block = Block(at, end, word, None, ())
+        try:
+            check_nesting(text, at, end)
+            if len(self._open) >= MAX_BLOCKS:
+                raise Fault(Node(at, at + 1), f"more than {MAX_BLOCKS} REPEATs one inside the other")
+            head = parsed_by_grammar(text, at, end, "block_head")
+            assert isinstance(head, Block)
+            block = head
+            if self._open and block.head.text.lower() == "part":
+                raise Fault(block.head, "a PART stands outside of REPEATs and other PARTs; USE it here")
+        except (UnexpectedInput, Fault) as error:
+            self._problems.add_fault(error if isinstance(error, Fault) else _explained(text, at, end, error))
+            _note_broken(text, at, self._parsed)
+            block = Block(at, end, word, None, ())
+        self.add(block)
+        self._open.append(block)
+
+    def close(self, text: str, at: int) -> int:
+        """The place after braces that close blocks."""
+        while text.startswith("}", at):
+            if self._open:
+                self._open.pop()
+            else:
+                self._problems.add(Node(at, at + 1), "there is no REPEAT or PART that this '}' closes")
+            at = _skip(text, at + 1)
+        return at
+
+    def end(self) -> None:
+        """The end of the text, where all blocks should be closed."""
+        for block in self._open:
+            there = Node(block.start, block.start + 6)
+            self._problems.add(there, "this block has no end; close it with '}' after its last statement")
 
 
 @lru_cache(maxsize=1)
@@ -219,12 +176,12 @@ def _parser() -> tuple[Any, Maker]:
     return statement_parser(maker), maker
 
 
-def parsed_by_grammar(text: str, at: int, end: int) -> Statement:
-    """The statement between two places, by the grammar."""
+def parsed_by_grammar(text: str, at: int, end: int, start: str = "statement") -> Statement:
+    """The statement between two places, or the head of a block, by the grammar."""
     tree, maker = _parser()
     with _LOCK:
         maker.base = at
-        return tree.parse(text[at:end], start="statement")  # type: ignore[no-any-return]
+        return tree.parse(text[at:end], start=start)  # type: ignore[no-any-return]
 
 
 def parse(problems: Problems) -> Parsed:
@@ -236,11 +193,15 @@ def parse(problems: Problems) -> Parsed:
         return parsed
     whole = not problems  # a comment without end hides the rest
     at = _opened(text, problems, parsed)
-    stops = [m.start() + 1 for m in re.finditer('"[^"\n]*"|;', text) if m[0] == ";"]
+    stops = _Stops(text)
+    blocks = Blocks(parsed, problems)
+    parsed.repeats = _INDEXED.search(text) is not None
     while True:
-        at = _skip(text, at)
+        at = blocks.close(text, _skip(text, at))
         parsed.end = at
         closing = _CLOSING.match(text, at)
+        if closing or at >= len(text):
+            blocks.end()
         if closing:
             _check_rest(text, closing.end(), problems)
             return parsed
@@ -248,20 +209,47 @@ def parse(problems: Problems) -> Parsed:
             if whole:
                 problems.add(Node(len(text.rstrip()), len(text.rstrip())), "ENDMODEL is missing at the end of the file")
             return parsed
-        k = bisect_left(stops, at + 1)
-        end = stops[k] if k < len(stops) else len(text)
+        end = stops.after(at)
+        head = _BLOCK.match(text, at)
         try:
+            if head and text[(brace := stops.after(at, "{;")) - 1] == "{":
+                end = brace
+                blocks.open(text, at, end)
+                at = end
+                continue
+            if blocks.depth and (brace := stops.after(at, "};")) <= end and text[brace - 1] == "}":
+                end = brace - 1
+                last = len(text[at:end].rstrip()) + at
+                raise Fault(Node(last, last), "expected a semicolon here, before '}'")
             statement = scan(text, at, end)
             if statement is None:
                 check_nesting(text, at, end)
                 statement = parsed_by_grammar(text, at, end)
-            parsed.statements.append(statement)
+            blocks.add(statement)
             at = end
         except (UnexpectedInput, Fault) as error:
             fault = error if isinstance(error, Fault) else _explained(text, at, end, error)
             problems.add_fault(fault)
             _note_broken(text, at, parsed)
             at = _fresh(text, at, fault.at.start if fault.at is not None else at, end)
+
+
+class _Stops:
+    """Where semicolons and braces are, outside of quotes."""
+
+    def __init__(self, text: str) -> None:
+        signs = [(m[0], m.start() + 1) for m in re.finditer('"[^"\n]*"|[;{}]', text) if m[0] in ";{}"]
+        self._places = {sign: [at for found, at in signs if found == sign] for sign in ";{}"}
+        self._end = len(text)
+
+    def after(self, at: int, signs: str = ";") -> int:
+        """The place after the first of these signs from a place on, or the end of the text."""
+        ends = []
+        for sign in signs:
+            places = self._places[sign]
+            k = bisect_left(places, at + 1)
+            ends.append(places[k] if k < len(places) else self._end)
+        return min(ends)
 
 
 def _without_comments(problems: Problems) -> str:
@@ -285,7 +273,7 @@ def _ended(text: str) -> str:
         return text
     end = len(text[: closing.start()].rstrip())
     begin = text.rfind(";", 0, end) + 1
-    if begin == end or _is_open(text, begin, end):
+    if begin == end or text[end - 1] == "}" or _is_open(text, begin, end):
         return text
     return f"{text[:end]};{text[end + 1 :]}"
 

@@ -20,7 +20,8 @@ def statement_parser(maker: Maker) -> Any:
     grammar = files("linkwright.formats.mks").joinpath("grammar.lark").read_text(encoding="utf-8")
 
     def of_grammar() -> Any:
-        return Lark(grammar, parser="lalr", start=["statement"], maybe_placeholders=False, transformer=maker)
+        starts = ["statement", "block_head"]
+        return Lark(grammar, parser="lalr", start=starts, maybe_placeholders=False, transformer=maker)
 
     def of_tables(content: bytes) -> Any:
         # As lark's stand-alone parsers do; where a release of lark has no such function, the grammar is read.

@@ -1,18 +1,19 @@
-"""The pieces of a `.mks` text with their places, and what is wrong in it, shown with a caret. Nothing here knows
-what they mean.
-"""
+"""The pieces of a `.mks` text with their places. Nothing here knows what they mean."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any
 
 from lark import Token, Transformer
 
-from linkwright.errors import MksError
+from linkwright.formats.mks.problems import Enough as Enough
+from linkwright.formats.mks.problems import Fault as Fault
+from linkwright.formats.mks.problems import Node as Node
+from linkwright.formats.mks.problems import Problem as Problem
+from linkwright.formats.mks.problems import Problems as Problems
 
 #: The words before JOINT, and the kinds that they mean; the grammar has them too. The first of a kind is written.
 JOINT_WORDS = {
@@ -35,150 +36,6 @@ JOINT_WORDS = {
 }
 #: Those of them that need no JOINT after them.
 SHORT_JOINTS = ("hinge", "pin", "slider", "ball", "weld")
-_MOVED = "a DRIVER prescribes a motion, as in DRIVER d (hinge.angle = 2*TIME); an ACTUATOR exerts a force by a law"
-_BODY = "a part is a BODY; a DRIVER prescribes its motion, an ACTUATOR exerts a force on its joint"
-_FRAME = "a frame on a body is a TRIAD"
-_GEAR = "joints that move together are a GEAR, or by any relation a COUPLING"
-_ANSWERS = {
-    _MOVED: "motor motors servo engine drive driven drives actuated actuate actuation powered input motion excitation "
-    "rotation speed velocity rpm controller control",
-    _BODY: "crank rocker coupler link lever arm bar beam part piston block wheel shaft cam follower",
-    _FRAME: "frame point connector coordinate_system",
-    _GEAR: "mimic coupler belt pulley pinion rack transmission",
-    "a bearing is a JOINT, as in HINGE or REVOLUTE JOINT": "pivot bearing revolute_joint",
-    "a guide is a JOINT, as in SLIDER or TRANSLATIONAL JOINT": "guide rail prismatic_joint",
-    "a ball in a socket is a JOINT, as in BALL or SPHERICAL JOINT": "socket",
-    "joints close loops by themselves; ROD, POINT ON LINE and POINT ON PLANE hold points": "constraint loop closure",
-    "a law between two points is a SPRING, a DAMPER or a FORCE": "sforce gforce spdp",
-    "there is no contact; a STOP limits a joint or a distance": "contact collision impact ground_contact",
-    "a cable that stays tight is a ROD, one that stretches a SPRING": "cable rope tendon wire chain string",
-    "bodies that move as one are held by a WELD, or FIXED JOINT": "bolt glue",
-    "mass and inertia are attributes of a BODY, as in BODY arm (mass = 2, inertia = (0.1, 1, 1))": "mass inertia",
-    "a constant is a PARAMETER": "variable constant let define",
-    "start values are INITIAL (...)": "start initially state",
-}
-_STATEMENTS = {word: answer for answer, words in _ANSWERS.items() for word in words.split()}
-_KINDS = {
-    "REVOLUTE JOINT": "pivot rotary rotating rotation rotational rotate turning continuous bearing",
-    "TRANSLATIONAL JOINT": "sliding slide linear guide rail",
-    "SPHERICAL JOINT": "ballsocket socket globe",
-    "UNIVERSAL JOINT": "cardan hooke hookes gimbal",
-    "FIXED JOINT": "welded rigid bolted locked",
-    "FREE JOINT": "floating six_dof",
-    "SCREW JOINT": "helical spindle thread",
-}
-_JOINTS = {word: kind for kind, words in _KINDS.items() for word in words.split()}
-_DRIVEN = "motor servo drive driver driven actuate actuation actuator powered crank input motion speed velocity torque"
-_DRIVEN += " force law rpm control"
-
-
-def meant(words: list[str]) -> str:
-    """What the first words of a statement mean here, '' where nothing is known of them."""
-    first, second = words[0].lower(), (words[1].lower() if len(words) > 1 else "")
-    if second == "joint" and first in _JOINTS:
-        return f"; write {_JOINTS[first]}"
-    answer = _STATEMENTS.get(first)
-    return f"; {answer}" if answer else ""
-
-
-def meant_of_joint(label: str) -> str:
-    """What an attribute that a joint does not have means here."""
-    first = label.lower().split()[0] if label.strip() else ""
-    return f"; a joint does not move by itself: {_MOVED}" if first in _DRIVEN.split() else ""
-
-
-MOST = 50  # problems reported of one file
-_LONGEST = 400  # letters of a message, which may name something long
-_WIDTH = 110  # columns of a line that are shown
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong in a text: where (counted from 1), what, and the line with a caret beneath it."""
-
-    line: int
-    column: int
-    message: str
-    excerpt: str = ""
-
-
-@dataclass(slots=True)
-class Node:
-    """A piece of text from `start` to before `end`."""
-
-    start: int
-    end: int
-
-
-class Fault(Exception):
-    """Ends the reading of one statement; without a message, the cause has been reported elsewhere."""
-
-    def __init__(self, at: Node | None = None, message: str = "") -> None:
-        super().__init__(message)
-        self.at, self.message = at, message
-
-
-class Enough(Exception):
-    """So many problems that more would not help."""
-
-
-class Problems:
-    """The problems of one text."""
-
-    def __init__(self, text: str, file: str) -> None:
-        self.text = text.replace("\r\n", "\n").replace("\r", "\n")
-        self.file = file
-        self._faults: dict[tuple[int, int, str], None] = {}
-        self._lines: list[int] | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self._faults)
-
-    def copy(self, file: str) -> Problems:
-        """The same problems so far, of a text under another name."""
-        problems = Problems(self.text, file)
-        problems._faults.update(self._faults)
-        return problems
-
-    def add(self, at: Node, message: str) -> None:
-        if len(message) > _LONGEST:
-            message = message[:_LONGEST] + "..."
-        self._faults[at.start, at.end, message] = None
-        if len(self._faults) >= MOST:
-            raise Enough
-
-    def add_fault(self, fault: Fault) -> None:
-        """A fault, unless its cause has been reported."""
-        if fault.at is not None:
-            self.add(fault.at, fault.message)
-
-    def fail(self) -> NoReturn:
-        """Raise all problems, in the order of the text."""
-        raise MksError([self._shown(*key) for key in sorted(self._faults)], file=self.file) from None
-
-    def line_of(self, offset: int) -> int:
-        """The number of a line, from 1."""
-        if self._lines is None:
-            self._lines = [0, *(k + 1 for k, c in enumerate(self.text) if c == "\n")]
-        return bisect_right(self._lines, offset)
-
-    def _shown(self, start: int, end: int, message: str) -> Problem:
-        start = min(start, len(self.text))
-        line = self.line_of(start)
-        assert self._lines is not None
-        first = self._lines[line - 1]
-        last = self.text.find("\n", first)
-        last = len(self.text) if last < 0 else last
-        column = start - first
-        # Of a long line the part about the place is shown.
-        low = max(0, column - _WIDTH // 2) if last - first > _WIDTH else 0
-        source = self.text[first + low : min(last, first + low + _WIDTH)].rstrip()
-        source = "".join(c if c.isprintable() else " " for c in source)
-        if not source:
-            return Problem(line, column + 1, message)
-        wide = max(1, min(end, last, first + low + _WIDTH) - start)
-        excerpt = f"    {source}\n    {' ' * (column - low)}^{'~' * (wide - 1)}"
-        return Problem(line, column + 1, message, excerpt)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -195,6 +52,7 @@ def either(words: list[str]) -> str:
 
 MAX_NAME = 200  # letters
 MAX_WORDS = 12  # in a row
+MAX_INDEX = 1e15  # whole numbers below are exact
 MAX_DEPTH = 250  # of operations inside operations: the terms of a sum count, each holds the ones before it
 
 
@@ -209,10 +67,15 @@ class Num(Node):
 
 @dataclass(slots=True)
 class Word(Node):
-    """A name or a word; names in quotes are never constants, functions or values of attributes."""
+    """A name or a word; names in quotes are never constants, functions or values of attributes.
+
+    A name with plain numbers as its indices is a word too, whose text is `link[3]`. `trail` says which repetition a
+    name was made in.
+    """
 
     text: str
     quoted: bool = False
+    trail: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -223,11 +86,26 @@ class Phrase(Node):
 
 
 @dataclass(slots=True)
+class Indexed(Node):
+    """base[i, ...] with indices that are no plain numbers."""
+
+    base: Word
+    indices: tuple[Node, ...]
+
+
+@dataclass(slots=True)
 class Dotted(Node):
     """name.part"""
 
     name: Word
     part: Word
+
+
+@dataclass(slots=True)
+class Path(Node):
+    """Names with dots between, of which more than the first two are, or have indices: leg[i].slide.shift"""
+
+    words: tuple[Word | Indexed, ...]
 
 
 @dataclass(slots=True)
@@ -253,9 +131,9 @@ class Vector(Node):
 
 @dataclass(slots=True)
 class Listed(Node):
-    """[a, b, ...] of vectors."""
+    """[a, b, ...] of vectors or numbers."""
 
-    entries: tuple[Vector, ...]
+    entries: tuple[Node, ...]
 
 
 @dataclass(slots=True)
@@ -282,12 +160,34 @@ class Group(Node):
 
 @dataclass(slots=True)
 class Statement(Node):
-    """A statement: its first word, the kind of a joint, its name and its items."""
+    """A statement: its first word, the kind of a joint, its name and its items.
+
+    `trail` says which repetition it was made in. Before the expansion a name may have indices that are not known.
+    """
 
     head: Word
     name: Word | None
     items: tuple[Item, ...]
     kind: Word | None = None
+    trail: str = ""
+    index: Indexed | None = None  # the name, where its indices are not known yet
+
+
+@dataclass(slots=True)
+class Block(Statement):
+    """REPEAT (name is the index, items are its first and last value), PART (items are the defaults), and their pieces.
+
+    `head` is the empty word where the head could not be read.
+    """
+
+    pieces: list[Statement] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Use(Statement):
+    """USE part AS name (parameter = value, ...)."""
+
+    part: Word = field(default_factory=lambda: Word(0, 0, ""))
 
 
 _OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "**": "pow"}
@@ -315,11 +215,26 @@ class Maker(Transformer[Token, Any]):
 
     # -- statements ---------------------------------------------------------------------------------------
     def _statement(
-        self, head: Token, name: Word | None, items: tuple[Item, ...], kind: Word | None = None
+        self, head: Token, name: Word | Indexed | None, items: tuple[Item, ...], kind: Word | None = None
     ) -> Statement:
         word = self._word(head)
         last = items[-1] if items else name or word
-        return Statement((kind or word).start, last.end, word, name, items, kind)
+        index = name if isinstance(name, Indexed) else None
+        shown = name.base if isinstance(name, Indexed) else name
+        return Statement((kind or word).start, last.end, word, shown, items, kind, "", index)
+
+    def repeat(self, c: list[Any]) -> Block:
+        word, name = self._word(c[0]), self._word(c[1])
+        ends = tuple(Item(x.start, x.end, None, x) for x in (c[2], c[4]))
+        return Block(word.start, c[4].end, word, name, ends)
+
+    def part(self, c: list[Any]) -> Block:
+        word, name = self._word(c[0]), self._word(c[1])
+        return Block(word.start, name.end, word, name, c[2] if len(c) > 2 else ())
+
+    def use(self, c: list[Any]) -> Use:
+        s = self._statement(c[0], c[3], c[4] if len(c) > 4 else ())
+        return Use(s.start, s.end, s.head, s.name, s.items, None, "", s.index, self._word(c[1]))
 
     def unnamed(self, c: list[Any]) -> Statement:
         return self._statement(c[0], None, c[1])
@@ -401,9 +316,27 @@ class Maker(Transformer[Token, Any]):
             word.text, word.quoted = word.text[1:-1], True
         return word
 
-    def dotted(self, c: list[Any]) -> Dotted:
-        part = self._word(c[1])
-        return Dotted(c[0].start, part.end, c[0], part)
+    def indices(self, c: list[Any]) -> tuple[Node, ...]:
+        return tuple(c)
+
+    def indexed(self, c: list[Any]) -> Word | Indexed:
+        base, indices = self._word(c[0]), c[1]
+        end = indices[-1].end + 1
+        plain = [x.value for x in indices if isinstance(x, Num) and x.unit is None and float(x.value).is_integer()]
+        if len(plain) == len(indices) and all(abs(x) < MAX_INDEX for x in plain):
+            return Word(base.start, end, f"{base.text}[{','.join(str(int(x)) for x in plain)}]")
+        return Indexed(base.start, end, base, indices)
+
+    def dotted(self, c: list[Any]) -> Dotted | Path:
+        first, part = c
+        if isinstance(first, Word) and isinstance(part, Word) and "[" not in part.text:
+            return Dotted(first.start, part.end, first, part)
+        words: tuple[Word | Indexed, ...] = first.words if isinstance(first, Path) else (first,)
+        if isinstance(first, Dotted):
+            words = first.name, first.part
+        if len(words) >= MAX_WORDS:
+            raise Fault(part, "too many names with dots between")
+        return Path(first.start, part.end, (*words, part))
 
     def call(self, c: list[Any]) -> Applied:
         function = self._word(c[0])

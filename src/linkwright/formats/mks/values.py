@@ -69,6 +69,7 @@ class Scope(Dimensions):
         self.values: dict[str, float] = {}
         self.overridden: dict[str, Value] = {}
         self.later: dict[str, tuple[int, int]] = {}  # where each PARAMETER is defined: place and line
+        self.fixed: frozenset[str] = frozenset()  # names of parameters, in small letters, that are plain numbers
         self.misfits: list[tuple[str, Value, Value]] = []  # values from outside without the parameter's unit
         self.parameter_units: dict[str, str] = {}
         self._total = 0
@@ -85,7 +86,9 @@ class Scope(Dimensions):
             return
         override = self.overridden.pop(key, None)
         number = value.number if override is None else override.number
-        if number is not None:
+        if number is not None and key in self.fixed:
+            self._known[key] = (name.text, Value(Number(number), number))
+        elif number is not None:
             self.values[name.text] = number
             parameter = Value(Name(name.text), None, value.dimension, mixed=value.mixed, known=value.known)
             written = value
