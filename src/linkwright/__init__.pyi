@@ -5,6 +5,8 @@ from linkwright import errors as errors
 from linkwright.analysis.analyse import analyse as analyse
 from linkwright.analysis.linkage_report import LinkageReport as LinkageReport
 from linkwright.analysis.linkage_report import linkage_report as linkage_report
+from linkwright.analysis.machine_forces import machine_forces as machine_forces
+from linkwright.analysis.machine_report import MachineForces as MachineForces
 from linkwright.design.cam_followers import CamFollower as CamFollower
 from linkwright.design.cam_profiles import CamProfile as CamProfile
 from linkwright.design.cam_profiles import cam_profile as cam_profile

@@ -4,7 +4,7 @@ and rows of tables; it computes no mechanism.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
+from linkwright.base.text_tables import aligned
 from linkwright.design.tolerance_inputs import Dimension
 from linkwright.errors import on_one_line
 
@@ -251,7 +252,7 @@ class OutputTolerance:
 
     def report(self) -> str:
         """A text: the contributions, the methods beside each other, and notes."""
-        lines = [self.title, "", *_aligned((HEAD, *self.rows())), "", *_aligned((METHODS, *self.methods()))]
+        lines = [self.title, "", *aligned((HEAD, *self.rows())), "", *aligned((METHODS, *self.methods()))]
         return "\n".join([*lines, *(["", *self.notes] if self.notes else [])])
 
     def plain(self, samples: bool = False) -> dict[str, Any]:
@@ -316,12 +317,3 @@ def _plain_draws(drawn: MonteCarlo, samples: bool) -> dict[str, Any]:
         "percentiles": {f"{p:g}": x for p, x in drawn.percentiles.items()},
     }
     return {**numbers, "samples": drawn.samples.tolist()} if samples else numbers
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The rows of a table as lines: the first column flush left, the others flush right."""
-    wide = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return [
-        "  ".join(x.ljust(n) if k == 0 else x.rjust(n) for k, (x, n) in enumerate(zip(row, wide, strict=True))).rstrip()
-        for row in rows
-    ]

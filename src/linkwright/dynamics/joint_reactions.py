@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,12 +22,14 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints.accumulated_angles import accumulated_angles
 from linkwright.constraints.constraint_equations import Constraint, joint_frames, joint_sides
+from linkwright.constraints.constraint_forms import Frame
 from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.model.body_motion import body_motion, of_ground
-from linkwright.model.description import GROUND
+from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import GearPair
 from linkwright.model.gear_pairs import frames_at, pair_radii, pitch_point, separates
+from linkwright.model.joint_kinds import JointKind
 from linkwright.model.joint_motion import FrameMotion, relative_motion
 from linkwright.model.placements import full_inertia
 from linkwright.model.topology import reacting_bodies
@@ -157,7 +159,7 @@ class Reacting:
         states = np.concatenate([bodies["position"], bodies["orientation"]], axis=2)
         r = np.moveaxis(euler_parameters_matrix(np.moveaxis(states[..., 3:], -1, 0)), (0, 1), (2, 3))
         motion = [bodies[name] for name in ("acceleration", "angular_velocity", "angular_acceleration")]
-        wanted = self._inertial(r, *motion) - _turned(r, applied)
+        wanted = inertial_wrenches(self.description, r, *motion) - _turned(r, applied)
         pairs = self._pairs(states, drive)
         for pair in pairs.values():
             for body, wrench in pair.items():
@@ -277,18 +279,6 @@ class Reacting:
         ends, frames = [motion(body) for body, _, _ in sides], [(r[..., None], p[:, None]) for _, r, p in sides]
         return np.asarray(relative_motion(d.kind_of(j), ends, frames, d.pitch[[j]], time)[2][..., 0].T)
 
-    def _inertial(self, r: Floats, acceleration: Floats, omega: Floats, alpha: Floats) -> Floats:
-        """(T, nb, 6): the wrench that each body needs besides gravity, at its origin in ground's axes."""
-        d = self.description
-        turned = r @ full_inertia(d.inertia) @ np.swapaxes(r, 2, 3)
-        arm = np.einsum("tbij,bj->tbi", r, d.com)
-        components = (np.moveaxis(x, 2, 0) for x in (acceleration, alpha, omega, arm))
-        centre = np.moveaxis(point_acceleration(*components), 0, 2)
-        force = d.mass[:, None] * (centre - d.gravity)
-        spin = np.einsum("tbij,tbj->tbi", turned, omega)
-        moment = np.einsum("tbij,tbj->tbi", turned, alpha) + np.cross(omega, spin) + np.cross(arm, force)
-        return np.concatenate([force, moment], axis=2)
-
     def _pairs(self, states: Floats, drive: Mapping[int, Floats]) -> dict[int, dict[int, Floats]]:
         """For each joint with a drive, its wrenches (T, 6) on both bodies, at their origins in ground's axes."""
         d = self.description
@@ -297,10 +287,8 @@ class Reacting:
         for j, force in drive.items():
             kind = d.kind_of(j)
             (ri, pi), (rj, pj) = joint_frames(d, states, j)
-            back = np.swapaxes(ri, -1, -2)
-            pose = np.moveaxis(back @ rj, 0, -1), np.einsum("...ij,...j->i...", back, pj - pi)
-            dual = np.asarray(kind.dual(kind.terms_between(*pose), np.full(count, d.pitch[j])), float)
-            dual = np.moveaxis(dual, -1, 0) if dual.ndim == 3 else np.broadcast_to(dual, (count, *dual.shape))
+            terms, pitch = _terms(kind, (ri, pi), (rj, pj)), np.full(count, d.pitch[j])
+            dual = _over_time(kind.dual(terms, pitch), count)
             held = np.einsum("...ij,...kj->...ki", rj, np.einsum("tij,tj->ti", dual, force).reshape(-1, 2, 3))
             pairs[j] = {}
             for body, sign in ((int(d.child[j]), 1.0), (int(d.parent[j]), -1.0)):
@@ -308,6 +296,51 @@ class Reacting:
                 moment = held[:, 1] + np.cross(arm, held[:, 0])
                 pairs[j][body] = sign * np.concatenate([held[:, 0], moment], axis=1)
         return pairs
+
+
+def _terms(kind: JointKind, first: Frame, second: Frame) -> Floats:
+    """The terms of a joint between its frames (..., 3, 3) and (..., 3), along time at the end."""
+    back = np.swapaxes(first[0], -1, -2)
+    pose = np.moveaxis(back @ second[0], 0, -1), np.einsum("...ij,...j->i...", back, second[1] - first[1])
+    return np.asarray(kind.terms_between(*pose))
+
+
+def _over_time(matrix: Any, count: int) -> Floats:
+    """(T, m, n), of a matrix (m, n) or (m, n, T)."""
+    array = np.asarray(matrix, float)
+    return np.moveaxis(array, -1, 0) if array.ndim == 3 else np.broadcast_to(array, (count, *array.shape))
+
+
+def bearing_load(d: Description, j: int, frames: tuple[Frame, Frame], load: Floats) -> Floats:
+    """(T, 6): what of a joint's whole load (force, and moment at the origin of its second frame, in ground's axes) its
+    bearing surfaces carry: all but the drive, which acts along the joint's own freedom: f − T Sᵀ f.
+
+    `frames` are those of the joint in ground's axes, as `joint_frames` has them.
+    """
+    kind, count = d.kind_of(j), len(load)
+    terms, pitch, axes = _terms(kind, *frames), np.full(count, d.pitch[j]), frames[1][0]
+    subspace, dual = (_over_time(matrix(terms, pitch), count) for matrix in (kind.subspace, kind.dual))
+    local = np.einsum("...ji,...kj->...ki", axes, load.reshape(count, 2, 3)).reshape(count, 6)
+    drive = np.einsum("tij,tkj,tk->ti", dual, subspace, local)
+    return np.asarray(np.einsum("...ij,...kj->...ki", axes, (local - drive).reshape(count, 2, 3)).reshape(count, 6))
+
+
+def inertial_wrenches(
+    d: Description, r: Floats, acceleration: Floats, omega: Floats, alpha: Floats, *, weightless: bool = False
+) -> Floats:
+    """(T, nb, 6): the wrench that each body needs besides gravity, at its origin in ground's axes; `weightless`, with
+    gravity.
+
+    `r` (T, nb, 3, 3) are the bodies' axes; `acceleration` of their origins, `omega` and `alpha` (T, nb, 3).
+    """
+    turned = r @ full_inertia(d.inertia) @ np.swapaxes(r, 2, 3)
+    arm = np.einsum("tbij,bj->tbi", r, d.com)
+    components = (np.moveaxis(x, 2, 0) for x in (acceleration, alpha, omega, arm))
+    centre = np.moveaxis(point_acceleration(*components), 0, 2)
+    force = d.mass[:, None] * (centre if weightless else centre - d.gravity)
+    spin = np.einsum("tbij,tbj->tbi", turned, omega)
+    moment = np.einsum("tbij,tbj->tbi", turned, alpha) + np.cross(omega, spin) + np.cross(arm, force)
+    return np.concatenate([force, moment], axis=2)
 
 
 def _turned(r: Floats, wrenches: Floats) -> Floats:
