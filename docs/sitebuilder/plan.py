@@ -13,8 +13,6 @@ from pathlib import Path
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Start": ("README.md", "examples", "docs/notebooks.md", "CHANGELOG.md", "CONTRIBUTING.md"),
     "Mechanisms": ("mks", "repetition", "builder", "formats", "mjcf", "conventions"),
-    "Motion": ("kinematics", "linkages", "closed", "couplings", "gears", "forces", "simulation", "results", "viewer"),
-    "Mechanisms": ("mks", "builder", "formats", "mjcf", "conventions"),
     "Motion": (
         "kinematics",
         "linkages",
