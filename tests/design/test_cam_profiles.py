@@ -264,6 +264,8 @@ def test_a_roller_for_which_a_lobe_has_a_neck_is_refused() -> None:
         ((lambda a: np.log(a), 0.03, "flat"), "no finite number at 0°"),
         ((lambda a: np.array([a, a]), 0.03, "flat"), "one number for one angle"),
         ((lambda a: -0.05 + 0.01 * np.sin(a), 0.03, "flat"), "below the cam's axis"),
+        (([(1.0, 20.0, "rise345"), (3.0, 0.0, "rise345")], 0.04, "flat"), "moves by 20 m .* '20 mm'"),
+        (("rise345(x, 1, 0, 1, 1 mm)", 0.04, "flat"), "divides by zero"),
         ((Name("a") + Name("b"), 0.03, "flat"), "of one name, its angle; it has a, b"),
         (("3 * x +", 0.03, "flat"), "the motion of the cam is"),
         (([], 0.03, "flat"), r"give \[\(end, height, law\)"),

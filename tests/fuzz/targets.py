@@ -212,6 +212,13 @@ def constants(data: bytes, folder: Path) -> Any:
     return parse_mks(LAW.format("PARAMETER any = 1;"), parameters={"any": word})
 
 
+def cam_motion(data: bytes, folder: Path) -> Any:
+    """The motion of a cam as a text."""
+    import linkwright as lw
+
+    return lw.cam_profile(data.decode("utf-8", "replace"), 0.05, "flat", check=False, count=64).report()
+
+
 def options(data: bytes, folder: Path) -> Any:
     """What follows --set, --sample, --times and --argument."""
     from linkwright.cli import run_verb as run
@@ -359,6 +366,7 @@ TARGETS = (
     Target("outputs", study_output, lines("outputs.txt"), text, 8.0),
     Target("design-outputs", design_output, lines("outputs.txt"), text, 8.0),
     Target("constants", constants, lines("constants.txt"), text, 4.0),
+    Target("cam-motion", cam_motion, lines("cam_motion.txt"), text, 0.3),
     Target("options", options, lines("options.txt"), text, 3.0),
     Target("csv", record, files("csv"), text, 8.0),
     Target("solution", solution, archives.solutions, hdf5, 2.0),

@@ -63,7 +63,6 @@ def faults(motion: CamMotion, base_radius: float, follower: CamFollower, sigma: 
     level = zero_level(follower, base_radius)
     values = motion(GRID[:-1])
     here = contact(follower, level, sigma, GRID[:-1], values)
-    _check_reach(follower, level, values[0])
     undercut = here.convex_radius < -_SHARP * base_radius
     sentences = [
         CamFault("undercut", a, b, f"the profile is undercut {_between(a, b)}")
@@ -81,9 +80,9 @@ def faults(motion: CamMotion, base_radius: float, follower: CamFollower, sigma: 
     return sentences
 
 
-def _check_reach(follower: CamFollower, level: float, displacement: Floats) -> None:
+def check_reach(follower: CamFollower, base_radius: float, displacement: Floats) -> None:
     """Refuse a follower that reaches the axis of the cam, or an arm that passes over it."""
-    place = level + displacement
+    place = zero_level(follower, base_radius) + displacement
     low, high = int(np.argmin(place)), int(np.argmax(place))
     if not follower.oscillates and place[low] <= 0.0:
         text = f"the follower would be {-place[low]:.4g} m below the cam's axis at {degrees(GRID[low])}"
@@ -180,7 +179,7 @@ def _is_convex(
     try:
         level = zero_level(follower, base_radius)
         values = motion(GRID)
-        _check_reach(follower, level, values[0])
+        check_reach(follower, base_radius, values[0])
     except ModelError:
         return False
     here = contact(follower, level, sigma, GRID, values)

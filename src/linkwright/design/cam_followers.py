@@ -139,7 +139,7 @@ def zero_level(follower: CamFollower, base_radius: float) -> float:
 def contact(follower: CamFollower, level: float, sigma: float, angles: Floats, motion: Floats) -> CamContact:
     """The contact at angles (n,) for a motion (3, n): s, s′ and s″; `sigma` is 1 counterclockwise, −1 clockwise."""
     place = _flat if follower.contact == "flat" else _roller
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         return place(follower, level, sigma, angles, motion)
 
 

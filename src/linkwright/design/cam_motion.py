@@ -40,7 +40,11 @@ class CamMotion:
                 raise ModelError(f"the motion of a cam is one number for one angle, not an array of {height.shape[1:]}")
             return height
 
-        self._program = record(displacement, 1, name="cam_motion").forward().forward()
+        try:
+            with np.errstate(all="ignore"):  # of constants; what is not finite is looked for below
+                self._program = record(displacement, 1, name="cam_motion").forward().forward()
+        except ZeroDivisionError:
+            raise ModelError("the motion of the cam divides by zero; give segments and periods a length") from None
         self._check()
 
     def __call__(self, angles: Floats) -> Floats:

@@ -17,7 +17,7 @@ from linkwright.design.cam_faults import CamExtreme, CamFault
 from linkwright.design.cam_files import save_cam
 from linkwright.design.cam_followers import CamContact, CamFollower, contact, zero_level
 from linkwright.design.cam_forces import CamForces, cam_forces
-from linkwright.design.cam_motion import TURN, CamMotion, degrees, size_of
+from linkwright.design.cam_motion import GRID, TURN, CamMotion, degrees, size_of
 from linkwright.errors import ModelError
 from linkwright.model.units import ANGLE, LENGTH
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_POINTS = 200_000
+_FAR = 100.0  # times the base radius: a motion beyond is a mistake of units
 SPACINGS = ("angle", "arc")
 
 
@@ -304,6 +305,12 @@ def cam_profile(
         raise ModelError(f"base_radius is {radius:g} m; give the radius of the base circle, greater than zero")
     whole_number("count of points", count, 16, MOST_POINTS)
     law = CamMotion(motion, ANGLE if follower.oscillates else LENGTH)
+    displacement = law(GRID)[0]
+    size = float(np.abs(displacement).max())
+    if not follower.oscillates and size > _FAR * radius:
+        text = f"the follower moves by {size:.4g} m about a base circle of {radius:g} m"
+        raise ModelError(f"{text}; heights are in metres, or texts such as '20 mm'")
+    cam_faults.check_reach(follower, radius, displacement)
     profile = _sampled(law, radius, follower, bool(clockwise), count)
     if check and profile.faults:
         texts = first_few([fault.text for fault in profile.faults], 2)
