@@ -54,6 +54,7 @@ class CamMotion:
         height, rate, _, change = self._program(at, one, one, none)
         return np.stack([height[:, 0], rate[:, 0], change[:, 0]])
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _check(self) -> None:
         values = self(GRID)
         if not np.isfinite(values).all():
@@ -70,6 +71,7 @@ class CamMotion:
                 advice = "; join its parts by lw.rise or lw.cam, whose laws begin and end level"
                 raise ModelError(f"the {what} of the cam's follower jumps at {degrees(at[0])}{advice}")
 
+    @np.errstate(over="ignore", invalid="ignore")
     def jumps(self, order: int) -> Floats:
         """(k,): the angles at which the derivative of this order jumps (rad)."""
         low, high = GRID[:-1], GRID[1:]
