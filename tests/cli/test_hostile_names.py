@@ -26,7 +26,7 @@ BUSHING "bushing{HOSTILE}" (triad = "ground{HOSTILE}", triad = "tip{HOSTILE}", s
 ENDMODEL
 """
 DRIVER = f'DRIVER "driver{HOSTILE}" ("joint{HOSTILE}".angle = TIME);'
-#: Every verb that reads a file, and what is given to it besides; `bench`, `demo` and `study` read none.
+#: Every verb that reads a file, and what is given to it besides; `bench`, `cam`, `demo` and `study` read none.
 VERBS = {
     "check": (DRIVER, []),
     "run": (DRIVER, ["--output", "out"]),
@@ -61,7 +61,7 @@ def test_no_verb_lets_a_name_reach_the_terminal(capsys, tmp_path, monkeypatch, v
 
 def test_every_verb_that_reads_a_model_is_tried():
     verbs = {command.name or command.callback.__name__ for command in app.registered_commands}
-    assert verbs - set(VERBS) == {"bench", "demo", "study"}
+    assert verbs - set(VERBS) == {"bench", "cam", "demo", "study"}
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -10,6 +10,7 @@ import typer
 
 from linkwright import __version__
 from linkwright.cli.bench_verb import bench
+from linkwright.cli.cam_verb import cam
 from linkwright.cli.check_verb import check
 from linkwright.cli.convert_verb import convert
 from linkwright.cli.demo_verb import demo
@@ -38,7 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run_model)
-for verb in (check, view, equations, convert, export, sweep, tolerances, study, demo, bench):
+for verb in (check, view, equations, convert, export, sweep, tolerances, cam, study, demo, bench):
     app.command()(verb)
 for command in app.registered_commands:  # typer would keep the line ends of a docstring's paragraphs
     text = getdoc(command.callback) or ""
