@@ -49,8 +49,8 @@ _METHODS = {name.replace("-", " "): name for name in SIMULATION_METHODS}
 _FREEDOM = {"minimum norm": "minimum-norm", "pivoting": "pivoting"}
 #: The settings that say units, by their labels.
 UNIT_LABELS = {f"{name} unit": name for name in ("length", "mass", "force", "time", "angle")}
-_DIMENSIONS = dict.fromkeys(("start", "end", "interval", "dt"), TIME)
-_DIMENSIONS |= dict.fromkeys(("assembly_tolerance", "constraint_tolerance"), LENGTH)
+SETTINGS = dict.fromkeys(("start", "end", "interval", "dt"), TIME)
+SETTINGS |= dict.fromkeys(("assembly_tolerance", "constraint_tolerance"), LENGTH)
 _ANALYSES = ("kinematic", "dynamic", "static", "inverse dynamic")
 _MOST_STEPS = 10_000_000
 
@@ -282,7 +282,7 @@ class Reader(BushingLoads):
 
     def _setting(self, item: Item, label: str, key: str) -> float:
         """The number of a setting."""
-        value = self.scope.constant(item.value, _DIMENSIONS.get(key, NUMBER))
+        value = self.scope.constant(item.value, SETTINGS.get(key, NUMBER))
         if key not in ("start", "end") and not value > 0.0:
             raise Fault(item.value, f"the {label} is not positive")
         if key == "newton_tolerance" and value < LEAST_TOLERANCE:

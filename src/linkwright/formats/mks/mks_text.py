@@ -11,9 +11,10 @@ import numpy as np
 
 from linkwright.errors import ModelError
 from linkwright.formats.mks.bushing_statements import NUMBERS
-from linkwright.formats.mks.forces_and_initial import LAW_CONSTANTS, allowed
+from linkwright.formats.mks.forces_and_initial import LAW_CONSTANTS, allowed, force_dimension
 from linkwright.formats.mks.syntax import MAX_DEPTH, MAX_NAME
 from linkwright.formats.mks.values import CALLS, CONSTANTS, computed
+from linkwright.formats.mks.written_units import Speech, number_text
 from linkwright.model.builder_gears import PRESSURE
 from linkwright.model.description import Description
 from linkwright.model.elements import AppliedWrench, Bushing, Coupling, Element, GearPair, JointForce, PointForce
@@ -29,12 +30,15 @@ from linkwright.model.quantities import (
     Q,
     Quantity,
     V,
+    dimension_of,
     quantities,
     rate_names,
     recognised,
     turns,
 )
+from linkwright.model.units import FORCE, LENGTH, TORQUE, Dimension
 
+_PLAIN_SPEECH = Speech()
 _PLAIN = re.compile(r"[^\W\d]\w*(\[(0|-?[1-9][0-9]{0,8})(,(0|-?[1-9][0-9]{0,8}))*\])?")
 _COMPARED, _SUM, _PRODUCT, _SIGNED, _ATOM = range(5)
 #: operation → sign, its own level, the least level of its left and right operand
@@ -66,17 +70,12 @@ def name_text(name: str) -> str:
     return f'"{name}"'
 
 
-def number_text(value: float) -> str:
-    """The shortest text that reads as this number."""
-    if not math.isfinite(value):
-        raise ModelError(f"the number {value} cannot be written in a .mks file")
-    return repr(float(value)).removesuffix(".0")
-
-
-def expression_text(expression: Expression) -> str:
-    """An expression whose reading gives the same tree."""
+def expression_text(expression: Expression, speech: Speech = _PLAIN_SPEECH, dimension: Dimension | None = None) -> str:
+    """An expression whose reading, where one of a dimension is expected, gives the same tree."""
+    if isinstance(expression, Number):
+        return speech.literal(expression) or speech.number(expression.value, dimension)
     try:
-        return _text(expression, 0)[0]
+        return speech.whole(_text(expression, 0, speech)[0], dimension)
     except RecursionError:
         raise _too_deep() from None
 
@@ -86,11 +85,14 @@ def _too_deep() -> ModelError:
     return ModelError(text)
 
 
-def _text(e: Expression, depth: int) -> tuple[str, int]:
+def _text(e: Expression, depth: int, speech: Speech) -> tuple[str, int]:
     """Text and level."""
     if depth > MAX_DEPTH:
         raise _too_deep()
     if isinstance(e, Number):
+        united = speech.literal(e)
+        if united is not None:
+            return united, _SUM if united.startswith("-") else _PRODUCT
         if e.value == math.pi:
             return "pi", _ATOM
         return number_text(e.value), _SIGNED if math.copysign(1.0, e.value) < 0.0 else _ATOM
@@ -98,20 +100,23 @@ def _text(e: Expression, depth: int) -> tuple[str, int]:
         return e.text, _ATOM
     if isinstance(e, Name):
         reserved = e.name != "TIME" and e.name.lower() in (*CONSTANTS, "time")
-        return f'"{e.name}"' if reserved else name_text(e.name), _ATOM
+        text = f'"{e.name}"' if reserved else name_text(e.name)
+        return speech.guarded(text, speech.parameter_dimension(e.name)), _ATOM
     if isinstance(e, Lookup):
-        return _table(e, depth), _ATOM
+        return _table(e, depth, speech), _ATOM
     assert isinstance(e, Call)
+    if speech.is_converted(e):
+        return _text(e.arguments[0], depth, speech)
     if e.function == "neg":
         operand = e.arguments[0]
         # A sign before a literal would make it a literal below zero.
         level = _ATOM + 1 if isinstance(operand, Number) or _is_neg(operand) else _SIGNED
-        return f"-{_within(operand, level, depth)}", _SIGNED
+        return f"-{_within(operand, level, depth, speech)}", _SIGNED
     if e.function in _INFIX:
         sign, binding, left, right = _INFIX[e.function]
-        a, b = (_within(x, level, depth) for x, level in zip(e.arguments, (left, right), strict=True))
+        a, b = (_within(x, level, depth, speech) for x, level in zip(e.arguments, (left, right), strict=True))
         return (f"{a}{sign}{b}" if sign in "*/^" else f"{a} {sign} {b}"), binding
-    inner = ", ".join(_text(a, depth + 1)[0] for a in e.arguments)
+    inner = ", ".join(_text(a, depth + 1, speech)[0] for a in e.arguments)
     return f"{_WRITTEN[e.function]}({inner})", _ATOM
 
 
@@ -119,44 +124,46 @@ def _is_neg(e: Expression) -> bool:
     return isinstance(e, Call) and e.function == "neg"
 
 
-def _within(e: Expression, least: int, depth: int) -> str:
-    text, level = _text(e, depth + 1)
+def _within(e: Expression, least: int, depth: int, speech: Speech) -> str:
+    text, level = _text(e, depth + 1, speech)
     return text if level >= least else f"({text})"
 
 
-def _table(e: Lookup, depth: int) -> str:
+def _table(e: Lookup, depth: int, speech: Speech) -> str:
     points = e.table.points()
     spline = type(e.table).spline(*zip(*points, strict=True))
     mine, theirs = np.array(spline.coefficients), np.array(e.table.coefficients)
     if mine.shape != theirs.shape or not np.allclose(mine, theirs, rtol=1e-12, atol=1e-12 * np.abs(theirs).max()):
         raise ModelError("a table is no natural spline through its points; .mks files cannot hold it")
     shown = ", ".join(f"({number_text(x)}, {number_text(y)})" for x, y in points)
-    return f"table({_text(e.argument, depth + 1)[0]}, {shown})"
+    return f"table({_text(e.argument, depth + 1, speech)[0]}, {shown})"
 
 
-def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
+def force_text(d: Description, force: Element, speech: Speech) -> tuple[str, list[str]]:
     """The head and the attributes of a force."""
     if isinstance(force, AppliedWrench):
-        return _wrench(d, force)
+        return _wrench(d, force, speech)
     if isinstance(force, Bushing):
-        return _bushing(d, force)
+        return _bushing(d, force, speech)
     if isinstance(force, JointForce):
         kind = d.kind_of(d.joint_names.position("joint", force.joint))
         names = COORDINATES.get(kind.name) or RATES.get(kind.name, ())
         where = name_text(force.joint) + (f".{_number(names[force.index], force.index)}" if kind.nv > 1 else "")
         coordinate = Quantity("joint", (force.joint,), force.index)
         pair = (Q, V)
-        spelled: dict[Expression, Expression] = {pair[1]: Spelled(quantity_text(d, replace(coordinate, rate=True)))}
+        spelled: dict[Expression, Expression] = {pair[1]: _spelled(d, replace(coordinate, rate=True), speech)}
         if kind.paired:
-            spelled[pair[0]] = Spelled(quantity_text(d, coordinate))
-        head, at = "TORQUE" if turns(kind.name, force.index) else "FORCE", [f"joint = {where}"]
+            spelled[pair[0]] = _spelled(d, coordinate, speech)
+        angular = turns(kind.name, force.index)
+        head, at = "TORQUE" if angular else "FORCE", [f"joint = {where}"]
     else:
         pair = (D, DD)
         ends = (force.first, force.second)
         spelled = {
-            x: Spelled(quantity_text(d, Quantity("distance", ends, 0, rate)))
+            x: _spelled(d, Quantity("distance", ends, 0, rate), speech)
             for x, rate in zip(pair, (False, True), strict=True)
         }
+        angular = False
         head, at = "FORCE", [f"triad = {name_text(end)}" for end in ends]
     kind_of_force, constants = recognised(force.law, *pair, d.parameters) or ("", {})
     if isinstance(force, PointForce):
@@ -164,14 +171,26 @@ def force_text(d: Description, force: Element) -> tuple[str, list[str]]:
         if "rest" in constants:
             constants["length"] = constants.pop("rest")
     if not kind_of_force or not _can_be_said(d, constants):
-        return head, [*at, f"law = {_law(d, force.law, spelled)}"]
-    parts = [f"{key} = {_law(d, constants[key], spelled)}" for key in LAW_CONSTANTS if key in constants]
+        dimension = force_dimension("force", "law", angular)
+        return head, [*at, f"law = {_law(d, force.law, spelled, speech, dimension)}"]
+    parts = []
+    for key in LAW_CONSTANTS:
+        if key in constants:
+            dimension = force_dimension(kind_of_force, key, angular)
+            parts.append(f"{key} = {_law(d, constants[key], spelled, speech, dimension)}")
     return kind_of_force.upper(), [*at, *parts]
 
 
-def coupling_text(d: Description, coupling: Coupling) -> str:
+def coupling_text(d: Description, coupling: Coupling, speech: Speech) -> str:
     """The relation of a coupling."""
-    return f"{_law(d, coupling.left, {})} = {_law(d, coupling.right, {})}"
+    left, right = coupling.left, coupling.right
+    if speech.is_converted(left) and right == Number(0.0):  # read as one, the difference of both sides
+        inner = left.arguments[0] if isinstance(left, Call) else left
+        if isinstance(inner, Call) and inner.function == "sub":
+            left, right = inner.arguments
+    if isinstance(left, Quantity):
+        return f"{quantity_text(d, left)} = {_law(d, right, {}, speech, dimension_of(d, left))}"
+    return f"{_law(d, left, {}, speech, None)} = {_law(d, right, {}, speech, None)}"
 
 
 def _can_be_said(d: Description, constants: Mapping[str, Expression]) -> bool:
@@ -183,12 +202,13 @@ def _can_be_said(d: Description, constants: Mapping[str, Expression]) -> bool:
     return lower is None or upper is None or lower <= upper
 
 
-def _wrench(d: Description, force: AppliedWrench) -> tuple[str, list[str]]:
+def _wrench(d: Description, force: AppliedWrench, speech: Speech) -> tuple[str, list[str]]:
     parts = [f"triad = {name_text(force.frame)}"]
     halves = {"force": force.laws[:3], "torque": force.laws[3:]}
     heads = [key for key, laws in halves.items() if any(law != Number(0.0) for law in laws)] or ["force"]
     for key in heads:
-        parts.append(f"{key} = ({', '.join(_law(d, law, {}) for law in halves[key])})")
+        texts = (_law(d, law, {}, speech, FORCE if key == "force" else TORQUE) for law in halves[key])
+        parts.append(f"{key} = ({', '.join(texts)})")
     if force.axes != "frame":
         # The word alone means ground's axes; in quotes it is the name of a frame.
         quoted = force.axes == "other" and force.axes_of.lower() == "ground"
@@ -199,21 +219,31 @@ def _wrench(d: Description, force: AppliedWrench) -> tuple[str, list[str]]:
     return ("TORQUE" if heads == ["torque"] else "FORCE"), parts
 
 
-def _bushing(d: Description, bushing: Bushing) -> tuple[str, list[str]]:
+def _bushing(d: Description, bushing: Bushing, speech: Speech) -> tuple[str, list[str]]:
     parts = [f"triad = {name_text(end)}" for end in bushing.places]
-    for k, label in enumerate(NUMBERS):
+    for k, (label, (_, dimension)) in enumerate(NUMBERS.items()):
         laws = bushing.laws[3 * k : 3 * k + 3]
         if label == "stiffness" or any(law != Number(0.0) for law in laws):
-            texts = [_law(d, law, {}) for law in laws]
+            texts = [_law(d, law, {}, speech, dimension) for law in laws]
             alike = not label.startswith("preload") and len(set(texts)) == 1
             three = f"({', '.join(texts)})"
             parts.append(f"{label} = {texts[0] if alike else three}")
     return "BUSHING", parts
 
 
-def _law(d: Description, law: Expression, spelled: dict[Expression, Expression]) -> str:
-    more: dict[Expression, Expression] = {x: Spelled(quantity_text(d, x)) for x in quantities(law)}
-    return expression_text(replaced(law, {**more, **spelled}))
+def _law(
+    d: Description,
+    law: Expression,
+    spelled: dict[Expression, Expression],
+    speech: Speech,
+    dimension: Dimension | None,
+) -> str:
+    more: dict[Expression, Expression] = {x: _spelled(d, x, speech) for x in quantities(law)}
+    return expression_text(replaced(law, {**more, **spelled}), speech, dimension)
+
+
+def _spelled(d: Description, x: Quantity, speech: Speech) -> Spelled:
+    return Spelled(speech.guarded(quantity_text(d, x), dimension_of(d, x)))
 
 
 def quantity_text(d: Description, x: Quantity) -> str:
@@ -234,18 +264,18 @@ def _number(part: str, index: int, letter: str = "") -> str:
     return f"{letter or ('v' if part in VELOCITIES else 'q')}{index}"
 
 
-def gear_pair_parts(pair: GearPair, drawn_phase: float) -> list[str]:
+def gear_pair_parts(pair: GearPair, drawn_phase: float, speech: Speech) -> list[str]:
     """The entries of a gear pair's statement; a phase that is not the drawn one is written."""
     parts = [f"triad = {name_text(place)}" for place in pair.places]
     if pair.kind != "external":
         parts.append(f"kind = {pair.kind}")
     first, second = pair.teeth
-    radii = [expression_text(pair.radius)]
+    radii = [expression_text(pair.radius, speech, LENGTH)]
     if pair.toothed:
         parts += [f"teeth = {x}" for x in pair.teeth if x]
     elif pair.kind != "rack":
         lead = abs(math.tan(pair.helix_angle)) if pair.kind == "worm" else 1.0
-        radii.append(number_text(float(pair.radius.evaluate({})) * (lead * second / first)))
+        radii.append(speech.number(float(pair.radius.evaluate({})) * (lead * second / first), LENGTH))
     parts += [f"radius = {text}" for text in radii]
     if pair.pressure_angle != (PRESSURE if pair.toothed and pair.kind not in BELTS else 0.0):
         parts.append(f"pressure angle = {number_text(pair.pressure_angle)} rad")
@@ -253,5 +283,5 @@ def gear_pair_parts(pair: GearPair, drawn_phase: float) -> list[str]:
         label = "lead angle" if pair.kind == "worm" else "helix angle"
         parts.append(f"{label} = {number_text(pair.helix_angle)} rad")
     if pair.phase != drawn_phase:
-        parts.append(f"phase = {number_text(pair.phase or 0.0)}")
+        parts.append(f"phase = {speech.number(pair.phase or 0.0, LENGTH)}")
     return parts

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
-from warnings import warn
+from warnings import catch_warnings, simplefilter, warn
 
 import numpy as np
 
@@ -15,47 +15,64 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.formats.mks.bodies_and_frames import turn_as_drawn
-from linkwright.formats.mks.joints_and_drivers import LIMITS
-from linkwright.formats.mks.mks_reader import is_safe_path
+from linkwright.formats.mks.joints_and_drivers import ANGULAR, LIMITS, dimension_of_joint, gear_ratio
+from linkwright.formats.mks.mks_reader import SETTINGS, is_safe_path, parse_mks
 from linkwright.formats.mks.mks_text import (
     coupling_text,
     expression_text,
     force_text,
     gear_pair_parts,
     name_text,
-    number_text,
     quantity_text,
 )
 from linkwright.formats.mks.syntax import JOINT_WORDS
+from linkwright.formats.mks.written_units import Speech, in_own_units
 from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
 from linkwright.model.elements import Coupling, Driver, GearPair, Mimic, PointConstraint, PointOnLine, Rod
+from linkwright.model.expression import Expression
 from linkwright.model.gear_pairs import fitted
 from linkwright.model.model_checks import impossible_inertias, listed
 from linkwright.model.placements import are_parallel, axes_of
-from linkwright.model.quantities import COORDINATES
+from linkwright.model.quantities import COORDINATES, dimension_of, drives_angle
 from linkwright.model.requested_analysis import LABELS, System
+from linkwright.model.units import ACCELERATION, ANGLE, INERTIA, LENGTH, MASS, PITCH, Dimension
 
 #: The word of each kind that is written: the first.
 _WORDS = {name: word for word, name in reversed(JOINT_WORDS.items())}
+_ARRAYS = {"mass": MASS, "inertia": INERTIA, "pitch": PITCH, "gravity": ACCELERATION}
+_ARRAYS |= dict.fromkeys(("com", "frame_p", "start_p", "pi", "pj"), LENGTH)
 _EYE, _ZERO = np.eye(3).tobytes(), np.zeros(3).tobytes()
 _WIDTH = 110
 _ALWAYS = ("start", "end", "interval", "lu_tolerance")  # settings that are written also where they are the usual ones
 
 
 def write_mks(description: Description) -> str:
-    """The text of a description. What the language cannot hold is left out, and listed in one warning."""
-    printer = _Printer(description)
-    text = "\n".join(printer.lines()) + "\n"
-    if printer.left_out:
-        warn(f"left out of the .mks text: {listed(printer.left_out)}", LinkwrightWarning, stacklevel=2)
+    """The text of a description, in the units that it was written in.
+
+    What the language cannot hold is left out, and listed in one warning.
+    """
+    left_out: list[str] = []
+
+    def write(d: Description, speech: Speech) -> str:
+        printer = _Printer(d, speech)
+        text = "\n".join(printer.lines()) + "\n"
+        left_out[:] = printer.left_out
+        return text
+
+    with catch_warnings():
+        simplefilter("ignore", LinkwrightWarning)
+        text = in_own_units(description, write, parse_mks)
+    if left_out:
+        warn(f"left out of the .mks text: {listed(left_out)}", LinkwrightWarning, stacklevel=2)
     return text
 
 
 class _Printer:
     """Writes one description, statement by statement."""
 
-    def __init__(self, d: Description) -> None:
+    def __init__(self, d: Description, speech: Speech) -> None:
         self.d = d
+        self.speech = speech
         self.left_out: list[str] = []
         self.losses: set[str] = set()  # forces that joints stand for
         self.forces = {x.name: x for x in d.elements}
@@ -98,10 +115,13 @@ class _Printer:
         d = self.d
         yield f"MODEL {name_text(d.name) if d.name.strip() else 'mechanism'}"
         if d.system is not None:
-            yield _system(d.system)
-        for name, value in d.parameters.items():
+            yield self._system(d.system)
+        elif self.speech.settings:
+            # The length unit says that units are all that SYSTEM is for.
+            yield _filled("SYSTEM (", list(dict.fromkeys([f"length unit = {d.units.length}", *self.speech.settings])))
+        for name, number in d.parameters.items():
             shown = f'"{name}"' if name.lower() in ("pi", "time") else name_text(name)
-            yield f"PARAMETER {shown} = {number_text(value)};"
+            yield f"PARAMETER {shown} = {self.speech.parameter(name, number)};"
         if tuple(d.gravity.tolist()) != FREE_FALL or self._is_bound("gravity", 0, 3):
             yield f"GRAVITY ({', '.join(self._entry('gravity', k, x) for k, x in enumerate(d.gravity.tolist()))});"
         yield ""
@@ -118,10 +138,13 @@ class _Printer:
         yield from map(self._driver, d.drivers)
         for force in d.elements:
             if force.name not in self.losses:
-                head, parts = force_text(d, force)
+                head, parts = force_text(d, force, self.speech)
                 yield _statement(head, force.name, parts)
         if d.initial:
-            initial = [f"{quantity_text(d, x.quantity)} = {expression_text(x.value)}" for x in d.initial]
+            initial = [
+                f"{quantity_text(d, x.quantity)} = {expression_text(x.value, self.speech, dimension_of(d, x.quantity))}"
+                for x in d.initial
+            ]
             yield _filled("INITIAL (", initial)
         yield from (text for shape in d.shapes if (text := self._shape(shape)))
         for trace in d.traces:
@@ -131,7 +154,19 @@ class _Printer:
     # -- numbers ------------------------------------------------------------------------------------------
     def _entry(self, array: str, flat: int, value: float) -> str:
         bound = self.d.bindings.get((array, flat))
-        return number_text(value) if bound is None else expression_text(bound)
+        dimension = self._dimension(array, flat)
+        return self.speech.number(value, dimension) if bound is None else expression_text(bound, self.speech, dimension)
+
+    def _dimension(self, array: str, flat: int) -> Dimension | None:
+        """What a number of an array is; None for directions."""
+        d = self.d
+        if array == "armature":
+            return dimension_of_joint(d.kind_of(flat).name, array)
+        if array == "gear":
+            m = d.mimics[flat // 2]
+            driven, driving = (ANGLE if d.kind_of(j).name in ANGULAR else LENGTH for j in (m.follower, m.leader))
+            return driven if flat % 2 else gear_ratio(driven, driving)
+        return _ARRAYS.get(array)
 
     def _vector(self, array: str, row: int, most: int = 6) -> str:
         values = np.asarray(getattr(self.d, array)[row]).tolist()
@@ -170,15 +205,20 @@ class _Printer:
             q, f = p + r[:, 2], p + r[:, 0]
             h, x = (q - p).tolist(), (f - p).tolist()
             if not are_parallel(h, x) and axes_of(h, x).tobytes() == r.tobytes():
-                return [f"pqr = [{_vector(p)}, {_vector(q)}, {_vector(f)}]"]
-        return [origin, f"axes = [{', '.join(_vector(r[:, k]) for k in range(3))}]"]
+                points = ", ".join(self._plain(x, LENGTH) for x in (p, q, f))
+                return [f"pqr = [{points}]"]
+        return [origin, f"axes = [{', '.join(self._plain(r[:, k], None) for k in range(3))}]"]
+
+    def _plain(self, numbers: Floats, dimension: Dimension | None) -> str:
+        return f"({', '.join(self.speech.number(float(x), dimension) for x in numbers)})"
 
     # -- bodies and frames --------------------------------------------------------------------------------
     def _ground(self) -> str:
         parts = ["ground"]
         if self.d.ground_inertia is not None:
             mass, com, inertia = self.d.ground_inertia
-            parts += [f"mass = {number_text(mass)}", f"com = {_vector(com)}", f"inertia = {_vector(inertia)}"]
+            parts.append(f"mass = {self.speech.number(mass, MASS)}")
+            parts += [f"com = {self._plain(com, LENGTH)}", f"inertia = {self._plain(inertia, INERTIA)}"]
             parts += ["unphysical"] * bool(impossible_inertias(inertia[None])[0])
         return _statement("BODY", self.d.ground_name, [*parts, *_colour(self.colors.get(self.d.ground_name, ""))])
 
@@ -226,7 +266,7 @@ class _Printer:
         for label in (*LIMITS, *LOSSES):
             number = float(getattr(d, label.replace(" ", "_"))[k])
             if math.isfinite(number) and (number != 0.0 or label in LIMITS):
-                parts.append(f"{label} = {number_text(number)}")
+                parts.append(f"{label} = {self.speech.number(number, dimension_of_joint(kind.name, label))}")
         if d.armature[k] != 0.0 or self._is_bound("armature", k, 1):
             parts.append(f"armature = {self._entry('armature', k, float(d.armature[k]))}")
         parts += self._lossless(k)
@@ -277,12 +317,12 @@ class _Printer:
     def _point_constraint(self, constraint: PointConstraint) -> str:
         if isinstance(constraint, GearPair):
             phase = self._drawn_phases[constraint.name]
-            return _statement("GEAR", constraint.name, gear_pair_parts(constraint, phase))
+            return _statement("GEAR", constraint.name, gear_pair_parts(constraint, phase, self.speech))
         if isinstance(constraint, Rod):
             ends = [f"triad = {name_text(x)}" for x in (constraint.first, constraint.second)]
-            return _statement("ROD", constraint.name, [*ends, f"length = {expression_text(constraint.length)}"])
+            return _statement("ROD", constraint.name, [*ends, f"length = {self._length(constraint.length)}"])
         if isinstance(constraint, Coupling):
-            return _statement("COUPLING", constraint.name, [coupling_text(self.d, constraint)])
+            return _statement("COUPLING", constraint.name, [coupling_text(self.d, constraint, self.speech)])
         point = f"point = {name_text(constraint.point)}"
         if isinstance(constraint, PointOnLine):
             return _statement("POINT ON LINE", constraint.name, [f"line = {name_text(constraint.line)}", point])
@@ -303,10 +343,14 @@ class _Printer:
             if driver.kind == "angle":
                 ends = [f"{end}.{axis}" for end, axis in zip(ends, driver.axes, strict=True)]
             what = f"{driver.kind}({', '.join(ends)})"
-        return _statement("DRIVER", driver.name, [f"{what} = {expression_text(driver.law)}"])
+        law = expression_text(driver.law, self.speech, ANGLE if drives_angle(d, driver) else LENGTH)
+        return _statement("DRIVER", driver.name, [f"{what} = {law}"])
+
+    def _length(self, length: Expression) -> str:
+        return expression_text(length, self.speech, LENGTH)
 
     def _shape(self, shape: Shape) -> str:
-        sizes = [expression_text(x) for x in shape.size]
+        sizes = [expression_text(x) if shape.kind == "mesh" else self._length(x) for x in shape.size]
         parts = [f"triad = {name_text(shape.place)}"]
         if shape.kind == "mesh":
             if not is_safe_path(shape.file):
@@ -318,16 +362,15 @@ class _Printer:
             parts.append(f"{shape.kind} = {joined if len(sizes) == 1 else f'({joined})'}")
         return _statement("SHAPE", shape.name, [*parts, *_colour(shape.color)])
 
-
-def _system(s: System) -> str:
-    usual, parts = System(), []
-    for key, label in LABELS.items():
-        if key in _ALWAYS or getattr(s, key) != getattr(usual, key):
-            parts.append(f"{label} = {number_text(getattr(s, key))}")
-    parts.append(f"freedom = {s.freedom.replace('-', ' ')}")
-    if s.method != usual.method:
-        parts.append(f"method = {s.method.replace('-', ' ')}")
-    return _filled("SYSTEM (", [f"{s.analysis.upper()} ANALYSIS", *parts])
+    def _system(self, s: System) -> str:
+        usual, parts = System(), []
+        for key, label in LABELS.items():
+            if key in _ALWAYS or getattr(s, key) != getattr(usual, key):
+                parts.append(f"{label} = {self.speech.number(getattr(s, key), SETTINGS.get(key))}")
+        parts.append(f"freedom = {s.freedom.replace('-', ' ')}")
+        if s.method != usual.method:
+            parts.append(f"method = {s.method.replace('-', ' ')}")
+        return _filled("SYSTEM (", [f"{s.analysis.upper()} ANALYSIS", *parts, *self.speech.settings])
 
 
 def _statement(head: str, name: str, parts: list[str]) -> str:
@@ -344,10 +387,6 @@ def _filled(opening: str, parts: list[str]) -> str:
         else:
             line += ", " + part
     return "\n".join([*lines, line + ");"])
-
-
-def _vector(values: Floats) -> str:
-    return f"({', '.join(number_text(float(x)) for x in values)})"
 
 
 def _colour(color: str) -> list[str]:
