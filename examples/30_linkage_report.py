@@ -48,8 +48,8 @@ exact = {"maximum": inner, "minimum": outer}
 for centre in swing.centres:
     assert abs(centre.input - exact[centre.end]) < 1e-9
 assert abs(swing.stroke - (angle(coupler + crank, frame, rocker) - angle(coupler - crank, frame, rocker))) < 1e-9
-ratio = (2 * np.pi - (inner - outer)) / (inner - outer)
-print(f"the rocker swings by {np.degrees(swing.stroke):.3f}°, both ways in times as {max(ratio, 1 / ratio):.4f} : 1")
+assert np.isclose(swing.time_ratio, (inner - outer) / (2 * np.pi - (inner - outer)))
+print(f"the rocker swings by {np.degrees(swing.stroke):.3f}°, both ways in times as {swing.time_ratio:.4f} : 1")
 
 # Kennedy: the instant centres of any three bars are on a line.
 k = 25

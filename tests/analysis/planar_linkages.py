@@ -98,3 +98,28 @@ def slider_crank(
         drawn.slide("slide", b.ground, block, two, (1, 0))
         b.driver("joint", "a", lambda t: t, name="motor")
     return b.build()
+
+
+def lifted_arm(*, distance: bool = False) -> lw.Mechanism:
+    """An arm of 2 on a pivot at the origin, lifted at 1.2 by a hydraulic cylinder from (0.9, −0.8).
+
+    The cylinder is two bodies and a driven slide, or a driven distance.
+    """
+    drawn = Drawn("lifted arm")
+    foot, eye = np.array([0.9, -0.8]), np.array([1.2, 0.0])
+    way = (eye - foot) / np.hypot(*(eye - foot))
+    with drawn.b as b:
+        arm = drawn.body("arm", (0, 0))
+        drawn.pin("pivot", b.ground, arm, (0, 0))
+        b.triad(arm, origin=(2, 0, 0), name="tip")
+        if distance:
+            b.triad(b.ground, origin=(*foot, 0), name="foot")
+            b.triad(arm, origin=(*eye, 0), name="eye")
+            b.driver("distance", "foot", lambda t: np.hypot(*(eye - foot)) + 0.1 * t, other="eye", name="ram")
+        else:
+            barrel, rod = drawn.body("barrel", foot), drawn.body("rod", eye)
+            drawn.pin("below", b.ground, barrel, foot)
+            drawn.slide("ram", barrel, rod, foot + 0.3 * way, way)
+            drawn.pin("above", rod, arm, eye)
+            b.driver("joint", "ram", lambda t: 0.1 * t, name="pump")
+    return b.build()

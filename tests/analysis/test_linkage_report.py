@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planar_linkages import FLAT, TILTED, Floats, four_bar, slider_crank
+from planar_linkages import FLAT, TILTED, Floats, four_bar, lifted_arm, slider_crank
 
 import linkwright as lw
 from linkwright.analysis.grashof import four_bar_category, slider_crank_category
@@ -287,6 +287,121 @@ def kennedy(centres: dict[tuple[str, str], object]) -> None:
         pairs = [frozenset(pair) for pair in combinations(three, 2)]
         if all(pair in rows for pair in pairs):
             assert np.linalg.svd(np.array([rows[pair] for pair in pairs]), compute_uv=False)[2] < 1e-9, three
+
+
+# -- whole cycles, other inputs ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("scale", [1.0, 1e-3])
+def test_a_triple_rocker_binds_where_coupler_and_output_are_in_line(scale: float) -> None:
+    g, r, c, s = (scale * x for x in (5.0, 3.0, 3.0, 2.0))
+    report = lw.linkage_report(four_bar((g, r, c, s), START, TILTED), cycle=True)
+    bound = angle_of(c + s, g, r)
+    assert report.closed
+    assert sorted(x.input + START for x in report.toggles) == pytest.approx([-bound, bound], abs=1e-9)
+    assert report.transmission["coupler on rocker"].worst == pytest.approx(np.pi, abs=1e-6)
+    assert "toggle position of the input, a maximum: a.angle = 32.4354°" in report.report()
+    assert "without bound at toggle positions" in report.report()
+    # The output stands still where input link and coupler are in line: stretched, above and below the frame.
+    assert len(report.outputs["d.angle"].centres) == 2
+
+
+def test_the_cycle_of_a_crank_rocker_is_its_driven_turn() -> None:
+    driven = report_of(four_bar(CRANK_ROCKER, START))
+    cycle = lw.linkage_report(four_bar(CRANK_ROCKER, START), cycle=True)
+    assert not cycle.toggles
+    assert np.ptp(cycle.input_values) == pytest.approx(2 * np.pi, abs=1e-9)
+    for one, other in zip(cycle.outputs["d.angle"].centres, driven.outputs["d.angle"].centres, strict=True):
+        assert (one.end, one.input, one.output) == (
+            other.end, pytest.approx(other.input, abs=1e-9), pytest.approx(other.output, abs=1e-9)
+        )  # fmt: skip
+        assert np.isnan(one.time)
+    assert cycle.outputs["d.angle"].time_ratio == pytest.approx(driven.outputs["d.angle"].time_ratio, abs=1e-9)
+
+
+def test_a_mechanism_without_a_driver_goes_through_its_cycle() -> None:
+    report = lw.linkage_report(MODELS / "double_four_bar.mks", input="base1")
+    assert [x.category for x in report.loops] == ["crank-rocker", "change point"]
+    assert report.closed
+    assert report.outputs["base2.angle"].stroke == pytest.approx(
+        angle_of(1.5 + 0.8, 1.3, 1.1) - angle_of(1.5 - 0.8, 1.3, 1.1), abs=1e-9
+    )
+
+
+def test_the_time_ratio_of_a_quick_return() -> None:
+    report = lw.linkage_report(MODELS / "quick_return.mks")
+    for name in ("arm_swings.angle", "ram_slides.shift"):  # sin α = crank / height = 1/2
+        assert report.outputs[name].time_ratio == pytest.approx((np.pi + np.pi / 3) / (np.pi - np.pi / 3), abs=1e-9)
+
+
+def test_a_parallelogram_goes_through_its_change_points() -> None:
+    report = lw.linkage_report(four_bar((2, 1, 2, 1), START), cycle=True)
+    ratio = report.outputs["d.angle"].ratio
+    assert np.allclose(ratio[np.isfinite(ratio)], 1.0, atol=1e-9)
+    assert np.ptp(report.outputs["d.angle"].values) == pytest.approx(2 * np.pi, abs=1e-4)
+    exact = lw.linkage_report(four_bar((2, 1, 2, 1), np.pi / 2), times=np.linspace(0, 1.2, 13)).outputs["d.angle"]
+    assert np.allclose(exact.ratio, 1.0, atol=1e-9)
+
+
+def test_the_worst_place_may_be_where_the_input_turns_back() -> None:
+    g, r, c, s = CRANK_ROCKER
+    mech = four_bar(CRANK_ROCKER, START, law=lambda t: 0.5 + 0.4 * np.sin(t))
+    x = report_of(mech, np.linspace(0, 6, 21)).transmission["coupler on rocker"]
+    diagonal = np.sqrt(g**2 + r**2 - 2 * g * r * np.cos(START + 0.1))
+    assert x.worst == pytest.approx(angle_of(diagonal, c, s), abs=1e-12)
+
+
+@pytest.mark.parametrize("distance", [False, True])
+def test_hydraulic_cylinders_are_inputs(distance: bool) -> None:
+    report = report_of(lifted_arm(distance=distance), np.linspace(0, 2, 21), outputs=["pivot", "tip.y"])
+    angle = report.outputs["pivot.angle"]
+    foot = np.array([0.9, -0.8])
+    eye = 1.2 * np.stack([np.cos(angle.values), np.sin(angle.values)], axis=-1)
+    way = eye - foot
+    length = np.hypot(*way.T)
+    lever = (eye[:, 0] * way[:, 1] - eye[:, 1] * way[:, 0]) / length  # torque per force of the cylinder
+    assert np.allclose(angle.advantage, lever, atol=1e-9)
+    assert np.allclose(report.output("tip.y").ratio, 2 * np.cos(angle.values) / lever, atol=1e-9)
+    if not distance:
+        x = report.transmission["barrel and rod on arm"]
+        assert np.allclose(np.sin(x.angles), np.abs(lever) / 1.2, atol=1e-9)
+    else:
+        assert report.input == "distance(foot, eye)"
+
+
+def test_with_two_drivers_the_others_stand_still() -> None:
+    # A five-bar with two cranks: with one of them held, the pin between the couplers turns about that coupler's foot.
+    with lw.Builder("five-bar") as b:
+        one, two, left, right = (b.body(x) for x in ("one", "two", "left", "right"))
+        for body, x in ((one, (0, 0, 0)), (two, (3, 0, 0)), (left, (0, 1, 0)), (right, (3, 1, 0))):
+            b.place(body, x)
+        b.joint("revolute", b.ground, one, "a")
+        b.joint("revolute", b.triad(b.ground, origin=(3, 0, 0)), two, "e")
+        b.joint("revolute", b.triad(one, origin=(0, 1, 0)), left, "b")
+        b.joint("revolute", b.triad(two, origin=(0, 1, 0)), right, "d")
+        b.joint("revolute", b.triad(left, origin=(1.5, 1, 0)), b.triad(right, origin=(-1.5, 1, 0)), "c")
+        b.driver("joint", "a", lambda t: 0.3 * t, name="first")
+        b.driver("joint", "e", lambda t: 0.2 * t, name="second")
+    mech = b.build()
+    with pytest.raises(LinkwrightError, match=r"has several drivers; name the input, as in input='a\.angle'"):
+        report_of(mech)
+    with pytest.raises(LinkwrightError, match=r"b\.angle is driven by none of 'first', 'second'"):
+        report_of(mech, input="b")
+    times = np.linspace(0, 1, 11)
+    report = report_of(mech, times, input="a")
+    assert np.allclose(report.output("e").ratio, 0.0, atol=1e-12)
+    assert np.allclose(report.output("left.x").ratio, -np.cos(0.3 * times), atol=1e-9)
+    # The couplers' pin keeps its distance from the pin of the crank that stands still.
+    centre = np.array(report.centres(0.5)["ground", "right"].point)
+    sol = lw.analyse(mech, times=times)
+    assert np.allclose(centre, sol.position("right")[5], atol=1e-9)
+
+
+def test_a_simulated_motion_has_a_report_too() -> None:
+    mech = lw.load(MODELS / "double_four_bar.mks")
+    sol = lw.analyse(mech)
+    report = lw.linkage_report(sol, input="base1")
+    rates = sol.joint_rate("base2")[:, 0] / sol.joint_rate("base1")[:, 0]
+    moving = np.abs(sol.joint_rate("base1")[:, 0]) > 0.1
+    assert np.allclose(report.output("base2").ratio[moving], rates[moving], rtol=1e-5, atol=1e-5)
 
 
 # -- what is printed and refused ------------------------------------------------------------------------------------

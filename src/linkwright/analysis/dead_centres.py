@@ -88,8 +88,8 @@ def extreme(motion: LinkageMotion, values: Floats, of_state: Callable[[Floats], 
     low, high = max(best - 1, 0), min(best + 1, len(values) - 1)
     where, most = float(best), float(values[best])
     if low < high and np.isfinite(values[[low, high]]).all():
-        s = peak(lambda s: of_state(motion.between(s, low)[0]), low, high)
-        larger = of_state(motion.between(s, low)[0])
+        s = peak(lambda s: of_state(motion.state_at(s)), low, high)
+        larger = of_state(motion.state_at(s))
         if larger > most:
             where, most = s, larger
     return most, where

@@ -8,6 +8,7 @@ the mechanism is where the constraints hold and a plane across the way from one 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,14 +35,22 @@ ROUNDS, CLOSED = 12, 1e-13
 
 
 @dataclass(frozen=True)
+class Point:
+    """A point of a body (−1 is ground), by its arm (m) in the body's axes."""
+
+    body: int
+    arm: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
 class Coordinate:
-    """A coordinate of a joint, "rocker.angle", or of a point, "pen.x"; `joint` is −1 for a point."""
+    """A coordinate of a joint, "rocker.angle", of a point, "pen.x", or the distance between two points,
+    "distance(foot, rod_end)"; `joint` is −1 for those of points."""
 
     name: str
     joint: int
     index: int
-    body: int = GROUND
-    arm: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    points: tuple[Point, ...] = ()
     angular: bool = False
 
 
@@ -58,10 +67,17 @@ def coordinate(d: Description, text: str) -> Coordinate:
         if index is not None:
             return Coordinate(text, j, index, angular=turns(kind, index))
     elif word in POSITIONS and d.find_frame(head) is not None:
-        at = place(d, head)
-        return Coordinate(text, -1, POSITIONS.index(word), at.body, (at.p[0], at.p[1], at.p[2]))
+        return Coordinate(text, -1, POSITIONS.index(word), (_point_of(d, head),))
+    places = [x.strip() for x in text.removeprefix("distance(").removesuffix(")").split(",")]
+    if text.startswith("distance(") and len(places) == 2 and all(d.find_frame(x) is not None for x in places):
+        return Coordinate(f"distance({', '.join(places)})", -1, 0, tuple(_point_of(d, x) for x in places))
     known = [f"{d.joint_names[k]}.{x}" for k in range(d.nj) for x in COORDINATES.get(d.kind_of(k).name, ())]
     raise NameNotFound("coordinate", text, known)
+
+
+def _point_of(d: Description, name: str) -> Point:
+    at = place(d, name)
+    return Point(at.body, (float(at.p[0]), float(at.p[1]), float(at.p[2])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,23 +89,28 @@ class States:
 
 
 class LinkageMotion:
-    """The motion of a planar mechanism per motion of its input, along a solution."""
+    """The motion of a planar mechanism per motion of its input, along a solution.
 
-    def __init__(self, solution: Solution, source: Coordinate, normal: Floats) -> None:
-        self.description, self.input = solution.description, source
-        self.solution = solution
-        kinematics = Kinematics(solution.description)
+    The mechanism is that of `d`, and the input takes the place of its own driver, or of the only one. A solution whose
+    times are those of no law has `still`: the time (s) at which other drivers stand.
+    """
+
+    def __init__(
+        self, d: Description, solution: Solution, source: Coordinate, normal: Floats, *, still: float | None = None
+    ) -> None:
+        self.description, self.solution, self.input, self.normal = d, solution, source, normal
+        self.timed = still is None
+        kinematics = Kinematics(d)
         self.programs, self.equations = kinematics.programs, kinematics.equations
-        self.normal = normal
         q = np.concatenate([solution.arrays["position"], solution.arrays["orientation"]], axis=-1)
-        self.samples = States(np.ascontiguousarray(q), solution.time)
+        time = solution.time if still is None else np.full(len(solution), still)
+        self.samples = States(np.ascontiguousarray(q), time)
         e = self.equations
-        d = self.description
         self.driver = _released(d, source)
         self._driven = None if self.driver is None else driven_coordinate(d, self.driver)
         driving = [k for k in e.drivers if self.driver is not None and e.constraints[k].name == self.driver.name]
-        held = {row for k in driving for row in range(e.first[k], e.first[k + 1])}
-        self.rows = [row for row in range(e.count) if row not in held]
+        released = {row for k in driving for row in range(e.first[k], e.first[k + 1])}
+        self.rows = [row for row in range(e.count) if row not in released]
         across = np.cross(normal, np.eye(3)[int(np.argmin(np.abs(normal)))])
         across /= np.linalg.norm(across)
         basis = np.zeros((6, 3))
@@ -97,7 +118,7 @@ class LinkageMotion:
         self._basis = basis
 
     @cached_property
-    def _angles(self) -> Floats:
+    def angles(self) -> Floats:
         """(n, turns): the accumulated angles of gears and screws at the samples."""
         count = int(self.equations.first_angle[-1])
         angles = np.zeros((len(self.samples.q), max(count, 1)))
@@ -108,22 +129,22 @@ class LinkageMotion:
                 angles[k] = before
         return angles
 
-    def _jacobian(self, q: Floats, angles: Floats, t: Floats) -> tuple[Floats, Floats]:
+    def _jacobian(self, q: Floats, angles: Floats, t: Floats, rows: list[int] | slice) -> tuple[Floats, Floats]:
         """J (n, rows, 3 nb) of motions in the plane, with unit rows, and Φ (n, rows) in the same scale."""
         e, n = self.equations, len(q)
         evaluation = self.programs.evaluate(q, angles, t)
-        dense = self.programs.layout.dense(evaluation.jacobian, e.units)[:, self.rows]
-        phi = evaluation.phi[:, self.rows]
+        dense = self.programs.layout.dense(evaluation.jacobian, e.units)[:, rows]
+        phi = evaluation.phi[:, rows]
         size = np.linalg.norm(dense, axis=-1)
         size = np.where(size > 0.0, size, 1.0)
-        planar = (dense / size[..., None]).reshape(n, len(self.rows), e.nb, 6) @ self._basis
-        return planar.reshape(n, len(self.rows), 3 * e.nb), phi / size
+        planar = (dense / size[..., None]).reshape(n, dense.shape[1], e.nb, 6) @ self._basis
+        return planar.reshape(n, dense.shape[1], 3 * e.nb), phi / size
 
     def twists(self, q: Floats, angles: Floats, t: Floats) -> Floats:
         """(n, nb, 6): velocity of the origin and angular velocity of each body, of unit size together, at states q
         (n, nb, 7), each with the sign of the one before; NaN where the motion is not unique."""
         n, e = len(q), self.equations
-        jacobian, _ = self._jacobian(q, angles, t)
+        jacobian, _ = self._jacobian(q, angles, t, self.rows)
         _, sizes, basis = np.linalg.svd(jacobian, full_matrices=True)
         wanted = 3 * e.nb - 1
         y = basis[:, -1].copy()
@@ -145,7 +166,7 @@ class LinkageMotion:
     @cached_property
     def motion(self) -> Floats:
         """(n, nb, 6): the twists at the samples; where the input moves first, it moves forwards."""
-        twists = self.twists(self.samples.q, self._angles, self.samples.time)
+        twists = self.twists(self.samples.q, self.angles, self.samples.time)
         rates = self.rate(self.input, self.samples.q, twists)
         moving = np.flatnonzero(np.abs(rates) > 1e-9 * np.nanmax(np.abs(rates), initial=0.0))
         return -twists if len(moving) and rates[moving[0]] < 0.0 else twists
@@ -154,7 +175,11 @@ class LinkageMotion:
     def rate(self, x: Coordinate, q: Floats, twists: Floats) -> Floats:
         """(n,): how a coordinate changes with twists (n, nb, 6) at states (n, nb, 7)."""
         if x.joint < 0:
-            return point_velocity(q, twists, x.body, self._point(x, q))[:, x.index]
+            velocities = [point_velocity(q, twists, at.body, self._point(at, q)) for at in x.points]
+            if len(velocities) == 1:
+                return velocities[0][:, x.index]
+            way = self._point(x.points[1], q) - self._point(x.points[0], q)
+            return np.asarray(np.sum(way * (velocities[1] - velocities[0]), axis=-1) / np.linalg.norm(way, axis=-1))
         d = self.description
         (r, p), _ = joint_frames(d, q, x.joint)
         ends = int(d.child[x.joint]), int(d.parent[x.joint])
@@ -165,7 +190,8 @@ class LinkageMotion:
         velocity = point_velocity(q, twists, ends[0], p) - point_velocity(q, twists, ends[1], p)
         return np.asarray(np.sum(velocity * r[..., :, column], axis=-1))
 
-    def _point(self, x: Coordinate, q: Floats) -> Floats:
+    @staticmethod
+    def _point(x: Point, q: Floats) -> Floats:
         arm = np.array(x.arm)
         if x.body == GROUND:
             return np.broadcast_to(arm, (len(q), 3))
@@ -175,7 +201,8 @@ class LinkageMotion:
     def value(self, x: Coordinate, q: Floats, near: Floats | float) -> Floats:
         """(n,): a coordinate at states (n, nb, 7); of angles those near these."""
         if x.joint < 0:
-            return self._point(x, q)[:, x.index]
+            points = [self._point(at, q) for at in x.points]
+            return points[0][:, x.index] if len(points) == 1 else np.linalg.norm(points[1] - points[0], axis=-1)
         d = self.description
         (r, p), (r2, p2) = joint_frames(d, q, x.joint)
         if not x.angular:
@@ -188,38 +215,65 @@ class LinkageMotion:
     def series(self, x: Coordinate) -> Floats:
         """(n,): a coordinate at the samples, angles over whole turns."""
         if x.joint < 0:
-            return self._point(x, self.samples.q)[:, x.index]
+            return self.value(x, self.samples.q, 0.0)
         return np.asarray(self.solution.joint(self.description.joint_names[x.joint])[:, x.index])
 
     # -- between samples ------------------------------------------------------------------------------------------
     def between(self, s: float, low: int) -> tuple[Floats, Floats]:
         """The state (1, nb, 7) and the twists (1, nb, 6) at s, a number of samples; the twists have the sign of the
         motion at sample `low`."""
-        at = min(int(s), len(self.samples.q) - 2) if len(self.samples.q) > 1 else 0
-        part = s - at
-        q0, q1 = self.samples.q[at], self.samples.q[min(at + 1, len(self.samples.q) - 1)]
-        way = shift_between(q0.T, q1.T).T
-        q = moved_states(q0, part * way) if part else q0.copy()
-        t = np.array([self.at(self.samples.time, s)])
-        count = self._angles[at : at + 1]
-        weighted = ((way / self.equations.units) @ self._basis).reshape(-1)
-        length = float(np.linalg.norm(weighted))
-        size = self.equations.size
-        for _ in range(ROUNDS if length and part else 0):
-            jacobian, phi = self._jacobian(q[None], count, t)
-            gone = shift_between(q0.T, q.T).T
-            off = ((gone - part * way) / self.equations.units @ self._basis).reshape(-1) @ weighted / length
-            system = np.vstack([jacobian[0], weighted / length])
-            step = np.linalg.lstsq(system, -np.append(phi[0], off), rcond=1e-11)[0]
-            change = (step.reshape(-1, 3) @ self._basis.T) * self.equations.units
-            q = moved_states(q, change)
-            if np.abs(change[:, :3]).max() <= CLOSED * size and np.abs(change[:, 3:]).max() <= CLOSED:
-                break
-        twists = self.twists(q[None], count, t)
-        reference = self.motion[low : low + 1]
-        if np.sum(twists / self.equations.units * reference / self.equations.units) < 0.0:
+        at, part, q0, way = self._way(s)
+        t, angles = np.array([self.at(self.samples.time, s)]), self.angles[at : at + 1]
+        q = self.corrected(q0, part * way, angles, t)[0] if part and way.any() else q0
+        twists = self.twists(q[None], angles, t)
+        if np.sum(twists[0] * self.motion[low] / self.equations.units**2) < 0.0:
             twists = -twists
         return q[None], twists
+
+    def _way(self, s: float) -> tuple[int, float, Floats, Floats]:
+        """The sample before s, how far s is behind it, its state, and the way (nb, 6) to the next sample."""
+        at = max(min(int(s), self.samples_count - 2), 0)
+        q = self.samples.q
+        return at, s - at, q[at], shift_between(q[at].T, q[min(at + 1, len(q) - 1)].T).T
+
+    def corrected(self, q0: Floats, way: Floats, angles: Floats, t: Floats) -> tuple[Floats, bool]:
+        """The state (nb, 7) that the constraints allow, in the plane across the end of a `way` (nb, 6) from the state
+        q0; and whether Newton's method found it."""
+        target = self._weighted(way)
+        unit = target / np.linalg.norm(target)
+        q = moved_states(q0, way)
+        for _ in range(ROUNDS):
+            jacobian, phi = self._jacobian(q[None], angles, t, self.rows)
+            off = (self._weighted(shift_between(q0.T, q.T).T) - target) @ unit
+            q, done = self._changed(q, np.vstack([jacobian[0], unit]), np.append(phi[0], off))
+            if done:
+                return q, True
+        return q, False
+
+    def state_at(self, s: float) -> Floats:
+        """The state (1, nb, 7) at the time of s, a number of samples: where the drivers lead, also if the input turns
+        back before the next sample. Without drivers, as `between`."""
+        at, part, q0, way = self._way(s)
+        if self.driver is None or not self.timed or not part:
+            return self.between(s, at)[0]
+        t, q = np.array([self.at(self.samples.time, s)]), moved_states(q0, part * way)
+        for _ in range(ROUNDS):
+            jacobian, phi = self._jacobian(q[None], self.angles[at : at + 1], t, slice(None))
+            q, done = self._changed(q, jacobian[0], phi[0])
+            if done:
+                return q[None]
+        return self.between(s, at)[0]
+
+    def _weighted(self, shift: Floats) -> Floats:
+        """(3 nb,): a shift (nb, 6) in the plane, turns as lengths."""
+        return np.asarray((shift / self.equations.units @ self._basis).reshape(-1))
+
+    def _changed(self, q: Floats, system: Floats, gaps: Floats) -> tuple[Floats, bool]:
+        """A state after a step of Newton's method, and whether it was the last."""
+        step = np.linalg.lstsq(system, -gaps, rcond=1e-11)[0]
+        change = (step.reshape(-1, 3) @ self._basis.T) * self.equations.units
+        size = np.array([self.equations.size] * 3 + [1.0] * 3)
+        return moved_states(q, change), bool(np.all(np.abs(change) <= CLOSED * size))
 
     def forwards(self, low: int, high: int) -> bool:
         """Whether the way from one sample to the next ones goes along the motion at the first."""
@@ -233,7 +287,9 @@ class LinkageMotion:
 
     def time_at(self, s: float, q: Floats) -> float:
         """The time (s) near s, a number of samples, at which the driver's law leads to the state q (1, nb, 7); without
-        a driver, on the straight line between two samples."""
+        a driver, on the straight line between two samples; NaN if there is no time."""
+        if not self.timed:
+            return math.nan
         if self.driver is None or self._driven is None or float(s).is_integer():
             return self.at(self.samples.time, s)
         driver, low = self.driver, int(s)
@@ -261,10 +317,12 @@ def _of_body(twists: Floats, body: int) -> Floats:
 
 
 def driven_coordinate(d: Description, driver: Driver) -> Coordinate | None:
-    """The coordinate that a driver prescribes; None of one between two frames."""
+    """The coordinate that a driver prescribes; None of an angle between two frames."""
     if driver.kind == "joint":
         kind = d.kind_of(d.joint_names.position("joint", driver.target)).name
         return coordinate(d, f"{driver.target}.{COORDINATES[kind][driver.index]}")
+    if driver.kind == "distance":
+        return coordinate(d, f"distance({driver.target}, {driver.other})")
     return coordinate(d, driver.target) if driver.kind == "absolute" else None
 
 

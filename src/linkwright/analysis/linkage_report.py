@@ -4,9 +4,7 @@ advantage, dead centres and instant centres.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 
 import numpy as np
@@ -15,7 +13,9 @@ from linkwright.analysis.analyse import analyse
 from linkwright.analysis.dead_centres import DeadCentre, dead_centres, extreme
 from linkwright.analysis.grashof import FourLinkLoop, four_link_loops
 from linkwright.analysis.instant_centres import InstantCentre, instant_centres
+from linkwright.analysis.linkage_cycle import follow
 from linkwright.analysis.linkage_motion import Coordinate, LinkageMotion, coordinate, input_of
+from linkwright.analysis.linkage_results import OutputMotion, Transmission, Wording, time_ratio
 from linkwright.analysis.planar_chain import Chain, plane_normal
 from linkwright.analysis.transmission import Transfer, transfers
 from linkwright.base.arrays import Floats
@@ -23,72 +23,12 @@ from linkwright.errors import LinkwrightError, on_one_line
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.model.description import GROUND
 from linkwright.model.quantities import COORDINATES
-from linkwright.model.units import LENGTH
 from linkwright.results.solution import Solution
 
 #: Outputs that are chosen where none are named.
 OUTPUTS = 12
 #: Time points times squared bodies up to which `linkwright run` prints a report: a second or so.
 LARGEST = 200_000
-
-
-@dataclass(frozen=True, eq=False)
-class Transmission:
-    """How well a link that carries two forces moves the link that it leads to, over a motion.
-
-    - `link`, `driven`: their names.
-    - `angles` (T,): the transmission angle (rad), from 0 to π: between the line of the force and the normal of the way
-      of the point where the driven link takes it. In a four-bar it is the angle between coupler and output.
-    - `worst` (rad): the transmission angle farthest from π/2 on the way, also between the time points.
-    - `time` (s) and `input` (rad or m): where that is.
-    """
-
-    link: str
-    driven: str
-    angles: Floats
-    worst: float
-    time: float
-    input: float
-
-    @property
-    def pressure(self) -> Floats:
-        """(T,): the pressure angle (rad), from 0 to π/2: between the force and the way of its point."""
-        return np.asarray(np.abs(0.5 * np.pi - self.angles))
-
-    @property
-    def worst_pressure(self) -> float:
-        """The largest pressure angle (rad)."""
-        return abs(0.5 * math.pi - self.worst)
-
-
-@dataclass(frozen=True, eq=False)
-class OutputMotion:
-    """How an output moves with the input.
-
-    - `name`: of the coordinate, "rocker.angle"; `angular`: whether it is an angle.
-    - `values` (T,): the coordinate (rad or m).
-    - `ratio` (T,): its rate per rate of the input; ±inf at a toggle position of the input, NaN at a singular position.
-    - `centres`: its dead centres.
-    """
-
-    name: str
-    angular: bool
-    values: Floats
-    ratio: Floats
-    centres: tuple[DeadCentre, ...]
-
-    @property
-    def advantage(self) -> Floats:
-        """(T,): the mechanical advantage, force (torque) at the output per force (torque) at the input without losses:
-        the inverse of the ratio of the rates; ±inf at a dead centre of the output."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(1.0 / self.ratio)
-
-    @property
-    def stroke(self) -> float:
-        """From the least to the greatest value (rad or m), dead centres included."""
-        ends = [*self.values[np.isfinite(self.values)], *(x.output for x in self.centres)]
-        return float(max(ends) - min(ends))
 
 
 class LinkageReport:
@@ -100,6 +40,7 @@ class LinkageReport:
     - `transmission`: by "coupler on rocker", with `angles`, `pressure`, `worst` and where.
     - `outputs`: by coordinate, with `values`, `ratio`, `advantage`, `stroke` and dead `centres`.
     - `toggles`: the dead centres of the input on this motion.
+    - `closed`: False of a cycle that was cut off.
 
     `report()` is a text, of the lines of `sentences()`; `output(name)` is that of any coordinate; `centres(time)` gives
     the instant centres. `lw.linkage_report` makes one, of a `motion` with its `chain` of links, the numbers of those
@@ -130,13 +71,18 @@ class LinkageReport:
     """
 
     def __init__(
-        self, motion: LinkageMotion, chain: Chain, driven: tuple[int, ...], outputs: Sequence[Coordinate]
+        self,
+        motion: LinkageMotion,
+        chain: Chain,
+        driven: tuple[int, ...],
+        outputs: Sequence[Coordinate],
+        *,
+        closed: bool = True,
     ) -> None:
         self._motion, self._chain = motion, chain
         d = motion.description
-        self.name, self.input = d.name, motion.input.name
-        self.normal = motion.normal
-        self.time = motion.samples.time
+        self.name, self.input, self.normal, self.closed = d.name, motion.input.name, motion.normal, closed
+        self.time = motion.solution.time
         self.input_values = motion.series(motion.input)
         first = motion.samples.q[0]
         self.loops: tuple[FourLinkLoop, ...] = tuple(four_link_loops(chain, first, driven))
@@ -156,7 +102,7 @@ class LinkageReport:
         if worst is None:
             return transfer.name, None
         s = worst[1]
-        q, _ = motion.between(s, int(s))
+        q = motion.state_at(s)
         driving = float(motion.value(motion.input, q, motion.at(self.input_values, s))[0])
         angle = float(transfer.angles(q, motion.normal)[0])
         time = motion.time_at(s, q)
@@ -168,7 +114,9 @@ class LinkageReport:
         rates, driving = motion.rate(x, q, twists), motion.rate(motion.input, q, twists)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = rates / driving
-        return OutputMotion(x.name, x.angular, motion.series(x), ratio, tuple(dead_centres(motion, x)))
+        centres = tuple(dead_centres(motion, x))
+        strokes = time_ratio(centres, self.input_values) if motion.input.angular else None
+        return OutputMotion(x.name, x.angular, motion.series(x), ratio, centres, strokes)
 
     def output(self, name: str) -> OutputMotion:
         """The motion of any coordinate with the input: of a joint ("d" or "d.angle") or of a point ("pen.x").
@@ -200,60 +148,16 @@ class LinkageReport:
     # -- text -----------------------------------------------------------------------------------------------------
     def sentences(self) -> list[str]:
         """The report, a line for each loop, transmission angle and output."""
-        d = self._motion.description
+        d, motion = self._motion.description, self._motion
+        wording = Wording(d.units, self.input, motion.input.angular, motion.timed)
         lines = [loop.sentence(d) for loop in self.loops]
-        for name, x in self.transmission.items():
-            low, high = np.degrees([np.nanmin(x.angles), np.nanmax(x.angles)])
-            low, high = min(low, math.degrees(x.worst)), max(high, math.degrees(x.worst))
-            lines.append(
-                f"transmission angle of {name}: {low:.2f}° … {high:.2f}°, worst {math.degrees(x.worst):.2f}° (pressure "
-                f"angle {math.degrees(x.worst_pressure):.2f}°) at {self._where(x.input, x.time)}"
-            )
+        lines += [wording.of_transmission(name, x) for name, x in self.transmission.items()]
         for y in self.outputs.values():
-            lines += self._output_lines(y)
-        for toggle in self.toggles:
-            lines.append(
-                f"toggle position of the input {self.input}, a {toggle.end}: {self._where(toggle.input, toggle.time)}"
-            )
+            lines += wording.of_output(y, unbounded=bool(self.toggles))
+        lines += wording.of_toggles(self.toggles)
+        if not self.closed:
+            lines.append("the motion does not come back to where it began: it is cut off")
         return lines
-
-    def _ends(self, y: OutputMotion) -> list[str]:
-        """The dead centres of an output, each once."""
-        turn = 2.0 * np.pi if self._motion.input.angular else np.inf
-        different: list[DeadCentre] = []
-        for x in y.centres:
-            known = (
-                abs(math.remainder(x.input - z.input, turn)) < 1e-6 and abs(x.output - z.output) < 1e-6
-                for z in different
-            )
-            if not any(known):
-                different.append(x)
-        return [f"{x.end} {self._text(x.output, y.angular)} at {self._where(x.input, x.time)}" for x in different]
-
-    def _output_lines(self, y: OutputMotion) -> list[str]:
-        if not np.isfinite(y.ratio).any():
-            return []
-        finite = y.ratio[np.isfinite(y.ratio)]
-        low, high = float(finite.min()), float(finite.max())
-        line = (
-            f"{y.name}: moves over {self._text(y.stroke, y.angular)}, {low:.4g} … {high:.4g} per rate of {self.input}"
-        )
-        with np.errstate(divide="ignore"):
-            least = float(1.0 / np.abs(finite).max())
-        line += f"; mechanical advantage at least {least:.4g}" if np.isfinite(least) else ""
-        ends = self._ends(y)
-        more = f"; and {len(ends) - 6} more" if len(ends) > 6 else ""
-        centres = f"dead centres: {'; '.join(ends[:6])}{more}" if ends else "no dead centre"
-        return [line, f"{y.name}: {centres}"]
-
-    def _where(self, driving: float, time: float) -> str:
-        return f"{self.input} = {self._text(driving, self._motion.input.angular)} (t = {time:.6g} s)"
-
-    def _text(self, x: float, angular: bool) -> str:
-        if angular:
-            return f"{math.degrees(0.0 if abs(x) < 1e-12 else x):.4f}°"
-        unit = self._motion.description.units.of(LENGTH)
-        return f"{x / float(unit.factor):.6g} {unit.text}"
 
     def report(self) -> str:
         """A text: all lines, below a title."""
@@ -274,6 +178,7 @@ def linkage_report(
     input: str | None = None,
     outputs: Sequence[str] | None = None,
     times: Sequence[float] | Floats | None = None,
+    cycle: bool | None = None,
 ) -> LinkageReport:
     """What is asked of a planar linkage: Grashof's condition, transmission and pressure angles, mechanical advantage,
     dead centres and instant centres.
@@ -281,12 +186,16 @@ def linkage_report(
     model: a Solution, whose motion it is; or a Mechanism, or the path of a model file, of which the kinematic motion is
     computed.
 
-    input: the coordinate that drives, "crank.angle", or the joint's name; by default what the only driver of a joint
-    drives. Other drivers keep their coordinates where they are.
+    input: the coordinate that drives, "crank.angle", or the joint's name; by default what the only driver prescribes.
+    It takes the place of its own driver, or of the only one; other drivers keep their coordinates where they are.
 
     outputs: coordinates of joints, and of points as "pen.x"; by default those of joints on ground that are not driven.
 
     times: the time points (s) of the motion of a model, by default those of its SYSTEM.
+
+    cycle: True for all positions that the mechanism reaches from where it is drawn, wherever its driver leads, also
+    through toggle positions of the input; `time` is then the length of the way. By default False for a model with
+    drivers and times, and for a Solution.
 
     Raises LinkwrightError if the mechanism does not move in a plane, or has more freedom than its input; NameNotFound
     for a coordinate that there is not.
@@ -298,22 +207,35 @@ def linkage_report(
     """
     if isinstance(model, Solution):
         solution = model
+        whole = bool(cycle)
+        if times is not None:
+            raise LinkwrightError("times are those of a motion that is to be computed; give the mechanism with them")
     else:
         mech = mechanism_of(model)
-        input_of(mech.description, input)
+        d = mech.description
+        input_of(d, input)
+        whole = (not d.drivers or (times is None and d.system is None)) if cycle is None else cycle
+        if whole:
+            times = [0.0 if d.system is None else d.system.start]
         solution = analyse(mech, times=times, analysis="kinematic")
     d = solution.description
     if not len(solution):
         raise LinkwrightError(f"the motion of {d.name!r} has no time point; analyse it first")
     source = input_of(d, input)
     chain = Chain(d)
-    motion = LinkageMotion(solution, source, plane_normal(chain, solution))
+    normal = plane_normal(chain, solution)
+    motion = LinkageMotion(d, solution, source, normal)
     if not np.isfinite(motion.motion).any():
         text = f"{d.name!r} does not move with {source.name} alone: it has more degrees of freedom, or none; "
         raise LinkwrightError(text + "drive the others too, or choose another input")
+    closed = True
+    if whole:
+        still = float(solution.time[0])
+        around, closed = follow(motion)
+        motion = LinkageMotion(d, around, source, normal, still=still)
     driven = driven_links(chain, source)
     named = _usual_outputs(chain, source, driven) if outputs is None else [coordinate(d, x) for x in outputs]
-    return LinkageReport(motion, chain, driven, named)
+    return LinkageReport(motion, chain, driven, named, closed=closed)
 
 
 def _usual_outputs(chain: Chain, source: Coordinate, links: Sequence[int]) -> list[Coordinate]:
@@ -332,7 +254,7 @@ def _usual_outputs(chain: Chain, source: Coordinate, links: Sequence[int]) -> li
 
 
 def driven_links(chain: Chain, source: Coordinate) -> tuple[int, ...]:
-    """The links that the input's joint joins, or whose point it moves, ground apart."""
+    """The links that the input's joint joins, or whose points it moves, ground apart."""
     d, j = chain.description, source.joint
-    bodies = (source.body,) if j < 0 else (int(d.parent[j]), int(d.child[j]))
+    bodies = [x.body for x in source.points] if j < 0 else [int(d.parent[j]), int(d.child[j])]
     return tuple(link for link in (chain.link_of[b] for b in bodies) if link)

@@ -76,7 +76,25 @@ def transfers(chain: Chain, q: Floats, driven: tuple[int, ...]) -> list[Transfer
                 if steps.get(source, link) < steps[target] and target not in driven:
                     named = Transfer(chain.names[link], chain.names[target], near, far, guide)
                     results.setdefault((link, target), named)
+    for cylinder in _cylinders(chain, driven):
+        results.setdefault((-1, chain.names.index(cylinder.driven)), cylinder)
     return list(results.values())
+
+
+def _cylinders(chain: Chain, driven: tuple[int, ...]) -> Iterator[Transfer]:
+    """Two links that the input shifts along each other, each with one pin besides: together they carry two forces."""
+    for first in driven:
+        for slide in chain.around[first]:
+            second = slide.other(first)
+            ends = [[c for c in chain.around[link] if c is not slide] for link in (first, second)]
+            if slide.kind != "slide" or second not in driven or any(len(x) != 1 for x in ends):
+                continue
+            near, far = ends[0][0], ends[1][0]
+            target = far.other(second)
+            guide = next((c for c in chain.around[target] if 0 in c.links), None) if target else None
+            if guide is not None and near.kind == far.kind == "pin":
+                name = f"{chain.names[first]} and {chain.names[second]}"
+                yield Transfer(name, chain.names[target], near, far, guide)
 
 
 def _pairs(chain: Chain, link: int) -> Iterator[tuple[Connection, Connection]]:
