@@ -139,3 +139,11 @@ def test_every_cam_has_a_figure(follower: lw.CamFollower, tmp_path: Path) -> Non
     assert [ax.get_ylabel().split("\n")[0] for ax in rows][:3] == ["displacement", "velocity", "acceleration"]
     low, high = drawing.get_ylim()
     assert low < -50 < 50 < high  # millimetres, the whole cam
+
+
+def test_the_figure_of_a_cam_that_cannot_be_made_shows_where() -> None:
+    quick = [("35 deg", 0.02, "rise345"), ("160 deg", 0.02), ("280 deg", 0.0, "rise345")]
+    cam = lw.cam_profile(quick, 0.04, lw.CamFollower(radius=0.02), check=False)
+    legend = cam.plot().axes[0].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["undercut"]

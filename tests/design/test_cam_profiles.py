@@ -210,6 +210,8 @@ def test_an_undercut_is_named_with_what_avoids_it() -> None:
     assert cam.faults[0].kind == "undercut"
     assert cam.faults[0].begin <= cam.least_convex_radius.angle <= cam.faults[0].end
     assert cam.least_convex_radius.value < 0.0
+    assert 0.02 < cam.least_hollow_radius.value < 0.1
+    assert cam.least_hollow_radius.angle < cam.faults[0].begin
     least = cam.least_base_radius()
     assert least is not None
     for factor, kinds in ((1.0005, ()), (0.999, ("undercut",))):

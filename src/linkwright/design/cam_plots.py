@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from linkwright.design.cam_profiles import CamProfile
 
 _INK, _FAINT, _BLUE, _ORANGE, _STEEL = "#222222", "#777777", "#0072B2", "#D55E00", "#c9d6e2"
+_ALARM, _PALE = "#A3123A", "#f3d9e0"
 _MM = 1e3
 _SHARPEST = 20.0  # times 1 over the base radius: curvatures beyond are not drawn
 
@@ -69,6 +70,12 @@ def draw_cam(ax: Axes, cam: CamProfile) -> None:
         ax.plot([stem, stem], [centre[1], centre[1] + 0.8 * base], linewidth=2.4, **style)
     else:
         ax.plot([centre[0]] * 2, [centre[1], centre[1] + 0.8 * base], linewidth=2.4, **style)
+    for fault in cam.faults:
+        part = cam.contact(np.linspace(fault.begin, fault.end, 61)).points
+        ax.plot(*(_MM * part).T, color=_ALARM, linewidth=2.4, label=fault.kind)
+    if cam.faults:
+        kinds = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+        ax.legend(kinds.values(), kinds, fontsize=9, frameon=False)
     _draw_turning(ax, 0.45 * base, sense)
     ax.set_aspect("equal")
     ax.autoscale_view()
@@ -104,6 +111,9 @@ def _draw_series(axes: list[Axes], cam: CamProfile) -> None:
     ]
     for ax, (values, label) in zip(axes, rows, strict=True):
         ax.plot(turn, np.append(values, values[0]), color=_BLUE, linewidth=1.5)
+        for fault in cam.faults:
+            for turns in (0.0, 360.0) if fault.end > 2.0 * math.pi else (0.0,):
+                ax.axvspan(math.degrees(fault.begin) - turns, math.degrees(fault.end) - turns, color=_PALE, zorder=0)
         ax.axhline(0.0, color=_FAINT, linewidth=0.7, zorder=0)
         ax.set_ylabel(label, fontsize=9)
         ax.set_xlim(0, 360)

@@ -94,7 +94,8 @@ class CamProfile:
         - `count`: how many, 720 by default; 16 at least.
         - `spacing`: "angle" (the default), even in the cam's angle, or "arc", even along the profile.
 
-        Each point is on the profile itself. Raises ModelError and NameNotFound for what cannot be used.
+        Each point is on the profile itself. They go round against the cam's own turn: clockwise for a cam that turns
+        counterclockwise. Raises ModelError and NameNotFound for what cannot be used.
 
         >>> cam = lw.cam_profile([("180 deg", 0.01, "rise345"), ("360 deg", 0.0, "rise345")], 0.03, "knife")
         >>> cam.points(100, "arc").shape
@@ -133,7 +134,7 @@ class CamProfile:
 
         The wheel that grinds the cam must be smaller.
         """
-        most, angle = cam_faults.largest(lambda at: -self._contact(at).curvature)
+        most, angle = cam_faults.largest(lambda at: _hollowness(self._contact(at)))
         return CamExtreme(math.inf if most <= 1e-9 / self.base_radius else 1.0 / most, angle)
 
     @property
@@ -342,6 +343,11 @@ def _follower(follower: Any) -> CamFollower:
     if isinstance(follower, str):
         return CamFollower(follower)
     raise ModelError(f"a cam's follower is {shown(follower)[:80]}; give lw.CamFollower(radius=...), 'flat' or 'knife'")
+
+
+def _hollowness(here: CamContact) -> Floats:
+    """The curvature (1/m) where the profile is hollow, else 0; not where it is undercut, and turns back."""
+    return np.where(np.isinf(here.convex_radius), -here.curvature, 0.0)
 
 
 def _even(count: int) -> Floats:
