@@ -18,6 +18,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "linkages",
         "closed",
         "couplings",
+        "curves",
         "gears",
         "forces",
         "machines",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwright.analysis import fine_motion, force_series
+from linkwright.analysis.curve_series import curve_series
 from linkwright.base.activity import activity
 from linkwright.base.arguments import check_names, real_array
 from linkwright.base.arrays import Floats
@@ -23,12 +24,14 @@ from linkwright.dynamics.equilibrium import NoEquilibrium
 from linkwright.errors import AssemblyError, LinkwrightError, ModelError
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.model.coupling_relation import timed_couplings
+from linkwright.model.curve_elements import parts_of_curves
 from linkwright.model.description import Description
 from linkwright.model.elements import JointForce
 from linkwright.model.expression import Name
 from linkwright.model.model_checks import listed
 from linkwright.model.quantities import recognised
 from linkwright.model.requested_analysis import FREEDOMS, AnalysisKind, System, idle_settings
+from linkwright.results.curve_ends import up_to_ends
 from linkwright.results.solution import Solution
 from linkwright.results.status import Counters, Status
 from linkwright.simulation.python_laws import Law, LawFailed
@@ -261,7 +264,7 @@ def _with_forces(mech: Mechanism, solution: Solution, tau: Any = None) -> Soluti
         series, notes = {}, [f"forces are left out: {error}"]
     except KeyboardInterrupt:  # the motion is there, and may have taken hours
         series, notes = {}, ["forces are left out: interrupted while they were computed"]
-    return _with_notes(solution.with_series(series), notes)
+    return _with_notes(solution.with_series({**curve_series(solution), **series}), notes)
 
 
 def _along(solution: Solution, tau: Any, nv: int) -> Floats:
@@ -331,8 +334,7 @@ def kinematic(
     counters = Counters(
         motion.newton_iterations, motion.tape_evaluations, motion.linear_solves, motion.substeps, len(motion.times)
     )
-    solution = _solution_of(d, motion, status, counters)
-    return _with_notes(solution, _beyond_limits(solution))
+    return _completed(_solution_of(d, motion, status, counters))
 
 
 def _fine(
@@ -350,8 +352,14 @@ def _fine(
     solution = None if start is None else fine_motion.fine_motion(mech, points, start)
     if solution is not None:
         solution.status = replace(solution.status, notes=(*begun, *solution.status.notes))
-        solution.add_notes(_beyond_limits(solution))
+        solution = _completed(solution)
     return solution
+
+
+def _completed(solution: Solution) -> Solution:
+    """A prescribed motion up to the ends of its curves, with where points are on them."""
+    solution = up_to_ends(solution)
+    return _with_notes(solution.with_series(curve_series(solution)), _beyond_limits(solution))
 
 
 def _solution_of(d: Description, motion: Motion, status: Status, counters: Counters) -> Solution:
@@ -378,7 +386,7 @@ def _beyond_limits(solution: Solution, besides: Collection[str] = ()) -> list[st
     notes = []
     for j in np.flatnonzero(np.isfinite(d.lower) | np.isfinite(d.upper)).tolist():
         name = d.joint_names[j]
-        if d.kind_of(j).nq != 1 or not len(solution) or name in besides:
+        if d.kind_of(j).nq != 1 or not len(solution) or name in (*besides, *parts_of_curves(d.point_constraints)):
             continue
         q = solution.joint(name)[:, 0]
         slack = 1e-9 * (d.length_scale if d.kind_of(j).lengths[0][0] else 1.0)

@@ -12,12 +12,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from linkwright.analysis.curve_series import contact_forces
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.joint_reactions import exerted
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism import Mechanism
 from linkwright.model.coupling_relation import couplings, relation_of
+from linkwright.model.curve_elements import PointOnCurve, parts_of_curves
 from linkwright.model.elements import Bushing, GearPair, JointForce
 from linkwright.model.gear_pairs import tooth_forces
 from linkwright.model.quantities import drives_angle, turns
@@ -61,16 +63,16 @@ def _exerted(mech: Mechanism, solution: Solution, tau: Floats, joints: bool) -> 
         if not joints or not mech.nv:
             return []
         wrenches = mech.reactions(solution.q, solution.v, tau, t=solution.time)
-        return _constraints(mech, _gears(mech, solution, tau)) + _reactions(mech, solution, wrenches)
+        return _constraints(mech, solution, _gears(mech, solution, tau)) + _reactions(mech, solution, wrenches)
     if not joints:
         lam = mech.constraint_forces(solution.q, solution.v, tau, t=solution.time)
         rows: dict[tuple[str, str], list[Floats]] = {}
         for k, (constraint, _) in enumerate(mech.programs.constraint_rows):
             rows.setdefault((constraint.group, constraint.name), []).append(lam[:, k])
-        return _constraints(mech, {key: np.stack(columns, axis=1) for key, columns in rows.items()})
+        return _constraints(mech, solution, {key: np.stack(columns, axis=1) for key, columns in rows.items()})
     # The motion's own accelerations: at rest there are none, whatever the drivers' laws do in time.
     wrenches, multipliers = exerted(mech, solution.q, solution.v, solution.a, tau, solution.time)
-    return _constraints(mech, multipliers) + _reactions(mech, solution, wrenches)
+    return _constraints(mech, solution, multipliers) + _reactions(mech, solution, wrenches)
 
 
 def _gears(mech: Mechanism, solution: Solution, tau: Floats) -> dict[tuple[str, str], Floats]:
@@ -98,9 +100,11 @@ def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
     return series
 
 
-def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats]) -> list[tuple[str, Series]]:
+def _constraints(
+    mech: Mechanism, solution: Solution, multipliers: Mapping[tuple[str, str], Floats]
+) -> list[tuple[str, Series]]:
     """The forces of drivers, rods, point constraints, gears and couplings: along what each constrains, positive to make
-    it larger.
+    it larger; those of curves are along the normal.
 
     A gear constrains the coordinate of its follower; a coupling its Φ, which for a follower is that coordinate. The
     force of a gear pair is that along the circumference of its first gear; of a worm, along that of its wheel.
@@ -111,10 +115,14 @@ def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats])
         angular["gear", m.name or d.joint_names[m.follower]] = turns(d.kind_of(m.follower).name, 0)
     for coupling in couplings(d):
         angular["coupling", coupling.name] = not relation_of(d, coupling)[0].is_length
-    forces: list[tuple[str, Series]] = []
+    of_points = {name: columns for (group, name), columns in multipliers.items() if group == "point constraint"}
+    forces: list[tuple[str, Series]] = list(contact_forces(solution, of_points))
+    of_curves = {x.name for x in d.point_constraints if isinstance(x, PointOnCurve)} | {x.rolling for x in d.contacts}
     pairs = {x.name: x for x in d.point_constraints if isinstance(x, GearPair)}
     for (group, name), columns in multipliers.items():
         if group not in ("driver", "rod", "point constraint", "gear pair", "gear", "coupling"):
+            continue
+        if group == "point constraint" and name in of_curves:
             continue
         size = columns[:, 0] if columns.shape[1] == 1 else np.linalg.norm(columns, axis=1)
         word, unit = ("torque", "N m") if angular.get((group, name)) else ("force", "N")
@@ -127,9 +135,10 @@ def _constraints(mech: Mechanism, multipliers: Mapping[tuple[str, str], Floats])
 def _reactions(mech: Mechanism, solution: Solution, wrenches: Floats) -> list[tuple[str, Series]]:
     """Force and moment of each joint on the body of `reacting_bodies`, at the joint, in ground's axes."""
     d = mech.description
+    massless = parts_of_curves(d.point_constraints)
     forces: list[tuple[str, Series]] = []
     for i, (joint, body) in enumerate(reacting_bodies(d, mech.tree.topology)):
-        if d.kind_of(joint).nv == 6:
+        if d.kind_of(joint).nv == 6 or d.joint_names[joint] in massless:
             continue
         at = d.pj[joint] if d.child[joint] == body else d.pi[joint]
         force, moment = wrenches[:, i, :3], wrenches[:, i, 3:]

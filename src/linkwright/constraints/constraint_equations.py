@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.constraints import constraint_forms as forms
-from linkwright.constraints import coupling_forms
+from linkwright.constraints import coupling_forms, curve_forms
 from linkwright.constraints.constraint_forms import Form
 from linkwright.constraints.gear_rates import twist_units
 from linkwright.errors import ModelError
 from linkwright.model.coupling_relation import Relation, counted_by_relation, relation_of
+from linkwright.model.curve_elements import PointOnCurve
+from linkwright.model.curve_shapes import shape_of
 from linkwright.model.description import GROUND, Description
 from linkwright.model.drawing import drawn
 from linkwright.model.elements import Coupling, Driver, GearPair, PointOnLine, Rod
@@ -216,6 +218,8 @@ class Equations:
                 source = Source(places=constraint.places, numbers=form_numbers(constraint))
                 form = forms.gear_pair(constraint.kind)
                 yield self._constraint(constraint.name, "gear pair", form, source, source.numbers)
+            elif isinstance(constraint, PointOnCurve):
+                yield self._on_curve(constraint)
             elif isinstance(constraint, PointOnLine):
                 yield self._constraint(
                     constraint.name,
@@ -239,6 +243,13 @@ class Equations:
         numbers: list[Numbers] = [np.array([x.value]) if isinstance(x, Number) else x for x in expressions]
         form = coupling_forms.form(relation)
         return self._constraint(coupling.name, "coupling", form, Source(joints, relation=relation), numbers)
+
+    def _on_curve(self, x: PointOnCurve) -> Constraint:
+        shape, expressions = shape_of(x.curve, self.description.parameters)
+        start, rate = x.start or Number(0.0), x.rate or Number(1.0)
+        source = Source(places=x.places, numbers=(start, rate, *expressions))
+        form = curve_forms.point_on_curve(shape, x.tangent)
+        return self._constraint(x.name, "point constraint", form, source, source.numbers)
 
     def _driven(self, driver: Driver) -> tuple[Form, Source]:
         """The form of a driver, and what it drives."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -11,11 +13,14 @@ from linkwright.base.arguments import numbered_name
 from linkwright.errors import ModelError
 from linkwright.model.builder_bushings import Bushings
 from linkwright.model.builder_couplings import Couplings
-from linkwright.model.builder_gears import Gears
+from linkwright.model.builder_curves import Curves
 from linkwright.model.builder_parts import LAW_VARIABLES, Body, Frame, Joint, name_of, packed_inertia, put
 from linkwright.model.builder_scopes import PartNames
+from linkwright.model.curve_contacts import fitted_curves
+from linkwright.model.curve_elements import parts_of_curves
 from linkwright.model.description import (
     FREE_FALL,
+    GROUND,
     Description,
     Frames,
     Names,
@@ -24,7 +29,7 @@ from linkwright.model.description import (
     kind_number,
     with_gears,
 )
-from linkwright.model.elements import Array, Mimic, as_numbers, is_bound, joint_losses, plain_numbers, split_bindings
+from linkwright.model.elements import Array, as_numbers, is_bound, joint_losses, plain_numbers, split_bindings
 from linkwright.model.expression import Expression, Name
 from linkwright.model.gear_pairs import fitted
 from linkwright.model.joint_kinds import KIND_LIST, KINDS
@@ -33,7 +38,7 @@ from linkwright.model.placements import axes_of, axis_frame, difference, product
 from linkwright.model.quantities import Numeric
 
 
-class Builder(Gears, Couplings, Bushings, PartNames):
+class Builder(Curves, Couplings, Bushings, PartNames):
     """Collects bodies, frames, joints, drivers and forces; `description()` checks them and gives the description.
 
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):
@@ -54,7 +59,6 @@ class Builder(Gears, Couplings, Bushings, PartNames):
         self.name = name
         self._body_rows: list[tuple[Array, Array, Array]] = []
         self._unphysical: set[int] = set()  # bodies whose inertia is taken as it is
-        self._mimics: list[tuple[Mimic, Array]] = []
         self._losses: set[str] = set()  # forces that joints' own damping and friction are; they go first
         self._gravity: Any = np.array(FREE_FALL)
 
@@ -322,39 +326,31 @@ class Builder(Gears, Couplings, Bushings, PartNames):
             return np.eye(3), np.zeros(3)
         return self._starts.setdefault(name, (np.eye(3), np.zeros(3)))
 
-    def mimic(
-        self,
-        follower: Joint | str,
-        leader: Joint | str,
-        ratio: Numeric = 1.0,
-        offset: Numeric = 0.0,
-        *,
-        name: str | None = None,
-    ) -> None:
-        """Joint `follower` has the coordinate ratio · (leader's coordinate) + offset: a gear, a pair of fingers.
-
-        Without a name it goes by its follower's. A leader may follow another joint, but no joint itself in the end.
-
-        - `follower`, `leader`: joints of one coordinate, as objects or by name.
-        - `ratio`: a number or expression, rad or m of the follower for one of the leader; 1.
-        - `offset` (rad or m): 0.
-        - `name`: unlike those of all gears.
-
-        Raises `NameNotFound` for an unknown joint and `ModelError` for a name that is taken; kinds and circles are
-        checked with the whole mechanism.
-
-        >>> b = lw.Builder()
-        >>> for name in ("left", "right"):
-        ...     hinge = b.joint("revolute", b.ground, b.body(name, 1.0), f"{name} hinge")
-        >>> b.mimic("right hinge", "left hinge", ratio=-1.0)
-        """
-        a, b = self._joint(follower), self._joint(leader)
-        if name is not None and any(name == m.name for m, _ in self._mimics):
-            raise ModelError(f"there is a gear {name!r} already; choose another name", element=name)
-        numbers = as_numbers([ratio, offset], (2,), f"the coupling of {a.name!r}")
-        self._mimics.append((Mimic(a.number, b.number, name=name or ""), numbers))
-
     # -- the outcome --------------------------------------------------------------------------------------
+    def _in_order(self) -> Self:
+        """The builder itself; or one in which the massless bodies and joints of curves stand behind all others, as they
+        do when they are read from a file."""
+        names = parts_of_curves(self._point_constraints.values())
+        bodies = sorted([x for x in self._bodies.values() if x != self.ground], key=lambda x: x.name in names)
+        joints = sorted(self._joints.values(), key=lambda x: x.name in names)
+        places = {x.number: k for k, x in enumerate(bodies)}
+        numbers = {x.number: k for k, x in enumerate(joints)}
+        if all(k == old for new in (places, numbers) for old, k in new.items()):
+            return self
+        places[GROUND] = GROUND
+        other = copy(self)
+        other._body_rows = [self._body_rows[x.number] for x in bodies]
+        other._unphysical = {places[k] for k in self._unphysical}
+        rows = [self._joint_rows[x.number] for x in joints]
+        other._joint_rows = [{**row, "parent": places[row["parent"]], "child": places[row["child"]]} for row in rows]
+        other._mimics = [
+            (replace(m, follower=numbers[m.follower], leader=numbers[m.leader]), row) for m, row in self._mimics
+        ]
+        other._bodies = {self.ground.name: self.ground} | {x.name: replace(x, number=places[x.number]) for x in bodies}
+        other._joints = {x.name: replace(x, number=numbers[x.number]) for x in joints}
+        other._frames = {name: replace(x, body=other._bodies[x.body.name]) for name, x in self._frames.items()}
+        return other
+
     def description(self, *, inertias: Literal["error", "warn"] = "error") -> Description:
         """The description, checked.
 
@@ -370,6 +366,9 @@ class Builder(Gears, Couplings, Bushings, PartNames):
         """
         if not self._body_rows:
             raise ModelError(f"{self.name!r} has no bodies; add one with body(...)", element=self.name)
+        ordered = self._in_order()
+        if ordered is not self:
+            return ordered.description(inertias=inertias)
         bindings: dict[tuple[str, int], Expression] = {}
         arrays: dict[str, Any] = {}
 
@@ -419,6 +418,8 @@ class Builder(Gears, Couplings, Bushings, PartNames):
             system=self._system,
             shapes=tuple(self._shapes.values()),
             traces=tuple(self._traces.values()),
+            curves=tuple(self._curves.values()),
+            contacts=tuple(self._contacts.values()),
             cuts=frozenset(k for k, row in enumerate(self._joint_rows) if row["cut"]),
             passive=frozenset(k for k, row in enumerate(self._joint_rows) if row["passive"]),
             parameters=dict(self._parameters),
@@ -427,4 +428,4 @@ class Builder(Gears, Couplings, Bushings, PartNames):
             **arrays,
         )
         check_numbers(description, inertias=inertias, unphysical=self._unphysical)
-        return fitted(description)
+        return fitted_curves(fitted(description))

@@ -1,4 +1,4 @@
-"""The builder's gear pairs: gears in mesh, racks, worms and belts, with the forces of their teeth."""
+"""The builder's gears: couplings of joints; gears in mesh, racks, worms and belts, with the forces of their teeth."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, get_args
 import numpy as np
 
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.model.builder_parts import Kinematics, Place, put
-from linkwright.model.elements import GearKind, GearPair, is_bound, plain_numbers
+from linkwright.model.builder_parts import Joint, Kinematics, Place, put
+from linkwright.model.elements import Array, GearKind, GearPair, Mimic, as_numbers, is_bound, plain_numbers
 from linkwright.model.expression import Expression, as_expression, simplified
 from linkwright.model.gear_pairs import BELTS, FIT
 from linkwright.model.quantities import Numeric
@@ -26,7 +26,43 @@ _STEEP = math.radians(60.0)  # a helix angle is below this
 
 
 class Gears(Kinematics):
-    """Collects gear pairs."""
+    """Collects gears: couplings of joints without teeth, and pairs in mesh."""
+
+    def __init__(self, ground: str) -> None:
+        super().__init__(ground)
+        self._mimics: list[tuple[Mimic, Array]] = []
+
+    def mimic(
+        self,
+        follower: Joint | str,
+        leader: Joint | str,
+        ratio: Numeric = 1.0,
+        offset: Numeric = 0.0,
+        *,
+        name: str | None = None,
+    ) -> None:
+        """Joint `follower` has the coordinate ratio · (leader's coordinate) + offset: a gear, a pair of fingers.
+
+        Without a name it goes by its follower's. A leader may follow another joint, but no joint itself in the end.
+
+        - `follower`, `leader`: joints of one coordinate, as objects or by name.
+        - `ratio`: a number or expression, rad or m of the follower for one of the leader; 1.
+        - `offset` (rad or m): 0.
+        - `name`: unlike those of all gears.
+
+        Raises `NameNotFound` for an unknown joint and `ModelError` for a name that is taken; kinds and circles are
+        checked with the whole mechanism.
+
+        >>> b = lw.Builder()
+        >>> for name in ("left", "right"):
+        ...     hinge = b.joint("revolute", b.ground, b.body(name, 1.0), f"{name} hinge")
+        >>> b.mimic("right hinge", "left hinge", ratio=-1.0)
+        """
+        a, b = self._joint(follower), self._joint(leader)
+        if name is not None and any(name == m.name for m, _ in self._mimics):
+            raise ModelError(f"there is a gear {name!r} already; choose another name", element=name)
+        numbers = as_numbers([ratio, offset], (2,), f"the coupling of {a.name!r}")
+        self._mimics.append((Mimic(a.number, b.number, name=name or ""), numbers))
 
     def gear_pair(
         self,

@@ -14,7 +14,7 @@ from linkwright.errors import ModelError
 _OTHER_NAMES = ("parameter", "component", "part")
 #: Arguments that are words and never names.
 _WORDS = ("kind", "color", "file", "coordinate")
-_TABLES = ("_bodies", "_frames", "_joints", "_point_constraints", "_drivers", "_forces")
+_TABLES = ("_bodies", "_frames", "_joints", "_point_constraints", "_drivers", "_forces", "_curves")
 
 
 class PartNames:

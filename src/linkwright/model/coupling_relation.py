@@ -75,23 +75,23 @@ def relation_of(d: Description, coupling: Coupling) -> tuple[Relation, tuple[int
     joints = tuple(dict.fromkeys(d.joint_names.position("joint", x.of[0]) for x in named))
     by: dict[Expression, Expression] = {x: Name(f"x{k}") for k, x in enumerate(named)}
     numbers: dict[Expression, Expression] = {}
-    phi = _numbered(coupling.relation, by, numbers, d.parameters)
+    phi = numbered(coupling.relation, by, numbers, d.parameters)
     places = tuple((joints.index(d.joint_names.position("joint", x.of[0])), x.index) for x in named)
     kinds = tuple(d.kind_of(j).name for j in joints)
     return Relation(phi, kinds, places, len(numbers)), joints, tuple(numbers)
 
 
-def _numbered(
+def numbered(
     e: Expression, by: Mapping[Expression, Expression], numbers: dict[Expression, Expression], names: Container[str]
 ) -> Expression:
     """An expression with plain names for its coordinates, parameters and numbers that are not whole; these are put
     into `numbers`. Exponents stay: a square is a product.
     """
     if isinstance(e, Lookup):
-        return Lookup(e.table, _numbered(e.argument, by, numbers, names))
+        return Lookup(e.table, numbered(e.argument, by, numbers, names))
     if isinstance(e, Call):
         still = 1 if e.function == "pow" and isinstance(e.arguments[1], Number) else len(e.arguments)
-        changed = tuple(_numbered(a, by, numbers, names) for a in e.arguments[:still])
+        changed = tuple(numbered(a, by, numbers, names) for a in e.arguments[:still])
         return Call(e.function, (*changed, *e.arguments[still:]))
     if (isinstance(e, Number) and not e.value.is_integer()) or (isinstance(e, Name) and e.name in names):
         return numbers.setdefault(e, Name(f"p{len(numbers)}"))

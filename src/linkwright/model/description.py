@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.errors import NameNotFound
+from linkwright.model.curve_elements import Curve, CurveOnCurve
 from linkwright.model.elements import Driver, Element, Initial, JointForce, Mimic, PointConstraint, joint_losses
 from linkwright.model.expression import Expression
 from linkwright.model.joint_kinds import KIND_LIST, KINDS, JointKind
@@ -191,6 +192,8 @@ class Description:
     system: System | None = None
     shapes: tuple[Shape, ...] = ()
     traces: tuple[Trace, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    contacts: tuple[CurveOnCurve, ...] = ()  # of curves, by their parts among the point constraints
     colors: tuple[tuple[str, str], ...] = ()  # of bodies, ground included, that have one: name and "#rrggbb"
     folder: str = ""  # of the model file: where meshes are
     cuts: frozenset[int] = frozenset()  # joints that the user wants as loop constraints

@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError
+from linkwright.model.curve_elements import PointOnCurve
 from linkwright.model.expression import Expression, simplified
 from linkwright.model.quantities import Quantity, V, damper, quantities
 from linkwright.model.quantities import friction as friction_law
@@ -223,7 +224,7 @@ def size_of(constraint: PointConstraint) -> Expression | None:
 
 
 #: What holds bodies together besides joints: it has equations, and no coordinates of its own.
-PointConstraint = Rod | PointOnLine | PointOnPlane | Coupling | GearPair
+PointConstraint = Rod | PointOnLine | PointOnPlane | PointOnCurve | Coupling | GearPair
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwright.base.arguments import real_array
 from linkwright.errors import LinkwrightWarning, ModelError, ShapeError
+from linkwright.model.curve_elements import check_lockable
 from linkwright.model.description import (
     BODY_ARRAYS,
     GROUND,
@@ -85,11 +86,9 @@ def _is_held(d: Description, constraint: PointConstraint) -> bool:
             what, gap = "point-on-plane", abs(float(between[2]))
     tolerance = (d.system or System()).assembly_tolerance
     if not gap <= (PART * size if tolerance is None else min(tolerance, PART * size)):
-        text = (
-            f"{what} {constraint.name!r} is between {ends[0]!r} and {ends[1]!r}, which no longer move against each "
-            f"other, and has a gap of {gap:.3g} m; remove it, or hold the joints where it closes"
-        )
-        raise ModelError(text, element=constraint.name)
+        text = f"{what} {constraint.name!r} is between {ends[0]!r} and {ends[1]!r}, which no longer move against each "
+        advice = "remove it, or hold the joints where it closes"
+        raise ModelError(f"{text}other, and has a gap of {gap:.3g} m; {advice}", element=constraint.name)
     _warn(f"{what} {constraint.name!r} is left out: {ends[0]!r} and {ends[1]!r} no longer move against each other")
     return True
 
@@ -175,6 +174,7 @@ def lock(description: Description, values: Mapping[str, float | ArrayLike]) -> D
     Followers of a locked joint are locked where it takes them. Forces and drivers on a locked joint go with it.
     """
     d = description
+    check_lockable(values, d.point_constraints)
     wanted = {d.joint_names.position("joint", name): value for name, value in values.items()}
     locked = {j: _coordinates(d, j, value) for j, value in wanted.items()}
     gears = d.leaders

@@ -16,6 +16,7 @@ from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.model.coupling_checks import check_coupling
+from linkwright.model.curve_elements import PointOnCurve
 from linkwright.model.description import BODY_ARRAYS, GROUND, JOINT_ARRAYS, LIMITS, LOSSES, Description
 from linkwright.model.elements import Bushing, Coupling, JointForce, laws_of, size_of
 from linkwright.model.expression import Expression, Number, parts
@@ -384,6 +385,7 @@ def parameters_used(d: Description, *, kinematic: bool = False) -> set[str]:
         size for constraint in d.point_constraints if (size := size_of(constraint)) is not None
     ]
     laws += [x.relation for x in d.point_constraints if isinstance(x, Coupling)]
+    laws += [e for x in d.point_constraints if isinstance(x, PointOnCurve) for e in (*x.curve.expressions, x.rate) if e]
     laws += [x.value for x in d.initial]
     if not kinematic:
         laws += [law for element in d.elements for law in laws_of(element)]

@@ -24,6 +24,7 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.model.coupling_relation import timed_couplings
+from linkwright.results.curve_ends import up_to_ends
 from linkwright.results.solution import Solution
 from linkwright.simulation.events import Event
 from linkwright.simulation.initialise import Settings, vector
@@ -128,7 +129,7 @@ def simulate(
     elif saving.resume:
         raise ModelError("resume=True needs the file to continue from: give lw.Saving(checkpoint=..., resume=True)")
     with activity("simulating") as work:
-        solution = run.solution(progress or work.progress)
+        solution = up_to_ends(run.solution(progress or work.progress))
     if step is not None:
         # What only methods that choose their steps look at.
         idle = [name for name, set_ in (("rtol", rtol != RTOL), ("atol", atol), ("max_step", max_step)) if set_]

@@ -59,6 +59,7 @@ class Dimensions:
     def __init__(self, source: str = "") -> None:
         self.source = source
         self.units = Units()
+        self.variables: dict[str, Value] = {}  # names that mean something of their own, before parameters
         self.unchecked = False  # in laws whose units are angles alone: coordinates are plain numbers beside them
 
     def shown(self, node: Node) -> str:

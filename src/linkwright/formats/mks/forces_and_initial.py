@@ -8,7 +8,7 @@ from typing import Any
 from linkwright.errors import LinkwrightError
 from linkwright.formats.mks.attributes import Attributes
 from linkwright.formats.mks.cam_segments import entries_of
-from linkwright.formats.mks.gear_statements import GearPairs
+from linkwright.formats.mks.curve_statements import CurveStatements
 from linkwright.formats.mks.syntax import Applied, Dotted, Fault, Item, Node, Num, Statement, Vector, Word, either
 from linkwright.model.builder_parts import Frame, Joint
 from linkwright.model.expression import Call, Expression, Number
@@ -115,7 +115,7 @@ def force_dimension(head: str, key: str, angular: bool) -> Dimension:
     return _CONSTANT_DIMENSIONS[key][angular]
 
 
-class Loads(GearPairs):
+class Loads(CurveStatements):
     """Reads what acts on a mechanism, and how its motion begins."""
 
     # -- quantities ---------------------------------------------------------------------------------------

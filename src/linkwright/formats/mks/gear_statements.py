@@ -34,7 +34,7 @@ class GearPairs(Links):
     """Reads gear pairs."""
 
     def read_held(self, s: Statement) -> None:
-        """A rod, a point constraint or a gear pair: couplings of joints come later."""
+        """A rod, a point constraint or a gear pair: couplings of joints, and points on curves, come later."""
         if s.head.text.lower() != "gear":
             self.read_point_constraint(s)
         elif is_gear_pair(s):

@@ -26,6 +26,7 @@ from linkwright.formats.mks.syntax import (
 )
 from linkwright.formats.mks.values import Scope
 from linkwright.model.builder_parts import Frame, Joint
+from linkwright.model.curve_elements import Curve, CurveOnCurve
 from linkwright.model.description import LOSSES
 from linkwright.model.elements import PointConstraint, is_bound
 from linkwright.model.expression import Expression
@@ -81,11 +82,14 @@ class Links(Places):
 
     def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:
         super().__init__(parsed, problems, scope)
-        self.joints: Registry[Joint | PointConstraint] = Registry("joint, rod or point constraint", parsed.broken)
+        self.joints: Registry[Joint | PointConstraint | CurveOnCurve] = Registry(
+            "joint, rod or point constraint", parsed.broken
+        )
         self.edges: list[tuple[int, int]] = []  # bodies that joints hold together in the tree
         self.drivers: Registry[bool] = Registry("driver or force", parsed.broken)
         self.gears: Registry[bool] = Registry("gear", parsed.broken)
         self.gear_of: dict[str, str] = {}  # the gear of every follower
+        self.curves: Registry[Curve] = Registry("curve", parsed.broken)
         self.leaders: dict[str, str] = {}  # the leader of every follower
 
     # -- joints -------------------------------------------------------------------------------------------

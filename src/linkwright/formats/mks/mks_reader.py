@@ -153,6 +153,8 @@ def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]
     reader.each("triad marker", reader.read_frame, (reader.places,))
     reader.each("joint", reader.read_joint, (reader.joints,))
     reader.each("rod line plane gear", reader.read_held, (reader.joints,))
+    reader.each("curve", reader.read_curve, (reader.curves,))
+    reader.each("curve", reader.read_on_curve, (reader.joints,))
     if not problems:
         reader.hold_loose_bodies()
     reader.each("gear", reader.read_joint_gear)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,8 @@ from linkwright.formats.mks.syntax import MAX_DEPTH, MAX_NAME
 from linkwright.formats.mks.values import CALLS, CONSTANTS, computed
 from linkwright.formats.mks.written_units import Speech, number_text
 from linkwright.model.builder_gears import PRESSURE
+from linkwright.model.curve_contacts import number, own_parameter
+from linkwright.model.curve_elements import Curve, PointOnCurve, U
 from linkwright.model.description import Description
 from linkwright.model.elements import AppliedWrench, Bushing, Coupling, Element, GearPair, JointForce, PointForce
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number, replaced
@@ -285,3 +287,38 @@ def gear_pair_parts(pair: GearPair, drawn_phase: float, speech: Speech) -> list[
     if pair.phase != drawn_phase:
         parts.append(f"phase = {speech.number(pair.phase or 0.0, LENGTH)}")
     return parts
+
+
+def curve_parts(curve: Curve, speech: Speech) -> list[str]:
+    """The entries of a curve's statement."""
+    spelled: dict[Expression, Expression] = {U: Spelled("u")}
+    parts = [f"triad = {name_text(curve.place)}"]
+    if curve.kind in ("circle", "line"):
+        return [*parts, f"{curve.kind} = {expression_text(curve.size or Number(0.0), speech, LENGTH)}"]
+    if curve.kind == "points":
+        points = ", ".join(f"({speech.number(x, LENGTH)}, {speech.number(y, LENGTH)})" for x, y in curve.points)
+        parts.append(f"points = [{points}]")
+    else:
+        if any(name.lower() == "u" for name in (curve.x + curve.y).names()):
+            text = f"curve {curve.name!r} depends on a parameter 'u', which is its own parameter in a .mks file"
+            raise ModelError(f"{text}; rename it", element=curve.name)
+        for key, e in (("x", curve.x), ("y", curve.y)):
+            parts.append(f"{key} = {expression_text(replaced(e, spelled), speech, LENGTH)}")
+        parts.append(f"range = ({expression_text(curve.lower, speech)}, {expression_text(curve.upper, speech)})")
+    return [*parts, *(["closed"] if curve.closed else [])]
+
+
+def start_parts(
+    d: Description, points: Sequence[PointOnCurve], drawn: Mapping[str, float], speech: Speech
+) -> list[str]:
+    """The entry of the starts of one point on a curve, or of both of a contact, where they are not as drawn."""
+    starts = [number(x.start) for x in points]
+    if starts == [drawn[x.name] for x in points]:
+        return []
+    texts = []
+    for x, start in zip(points, starts, strict=True):
+        curve = next(c for c in d.curves if c.name == x.curve.name)
+        at = own_parameter(curve, x.curve, start, d.parameters)
+        dimension = LENGTH if curve.kind in ("line", "points") else None
+        texts.append(f"{number_text(at)} rad" if curve.kind == "circle" else speech.number(at, dimension))
+    return [f"start = {texts[0] if len(texts) == 1 else '(' + ', '.join(texts) + ')'}"]

@@ -19,14 +19,18 @@ from linkwright.formats.mks.joints_and_drivers import ANGULAR, LIMITS, dimension
 from linkwright.formats.mks.mks_reader import SETTINGS, is_safe_path, parse_mks
 from linkwright.formats.mks.mks_text import (
     coupling_text,
+    curve_parts,
     expression_text,
     force_text,
     gear_pair_parts,
     name_text,
     quantity_text,
+    start_parts,
 )
 from linkwright.formats.mks.syntax import JOINT_WORDS
 from linkwright.formats.mks.written_units import Speech, in_own_units
+from linkwright.model.curve_contacts import drawn_starts
+from linkwright.model.curve_elements import PointOnCurve, parts_of_curves
 from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
 from linkwright.model.elements import Coupling, Driver, GearPair, Mimic, PointConstraint, PointOnLine, Rod
 from linkwright.model.expression import Expression
@@ -103,6 +107,7 @@ class _Printer:
             ("parameter", list(d.parameters)),
             ("shape", [x.name for x in d.shapes]),
             ("trace", [x.name for x in d.traces]),
+            ("curve", [x.name for x in d.curves]),
         ):
             seen: dict[str, str] = {}
             for name in names:
@@ -129,12 +134,14 @@ class _Printer:
         for k, name in enumerate(d.frames.names):
             if name in d.more_grounds:
                 yield _statement("BODY", name, ["ground", *self._pose("frame", k)])
-        yield from map(self._body, range(d.nb))
+        massless = parts_of_curves(d.point_constraints)
+        yield from (self._body(k) for k in range(d.nb) if d.body_names[k] not in massless)
         yield ""
         yield from (self._frame_at(k) for k, name in enumerate(d.frames.names) if name not in d.more_grounds)
-        yield from map(self._joint, range(d.nj))
+        yield from (self._joint(k) for k in range(d.nj) if d.joint_names[k] not in massless)
+        yield from (_statement("CURVE", x.name, curve_parts(x, self.speech)) for x in d.curves)
         yield from map(self._gear, range(len(d.mimics)))
-        yield from map(self._point_constraint, d.point_constraints)
+        yield from (text for x in d.point_constraints if (text := self._point_constraint(x)))
         yield from map(self._driver, d.drivers)
         for force in d.elements:
             if force.name not in self.losses:
@@ -314,7 +321,31 @@ class _Printer:
             parts.append(f"offset = {self._entry('gear', 2 * k + 1, m.offset)}")
         return _statement("GEAR", self.gears[k], parts)
 
+    @cached_property
+    def _drawn_starts(self) -> dict[str, float]:
+        """Where points on curves are as they are drawn."""
+        return drawn_starts(self.d)
+
+    def _on_curve(self, x: PointOnCurve) -> str:
+        """A point on a curve, or the contact that it is the first part of."""
+        if not x.contact:
+            start = start_parts(self.d, [x], self._drawn_starts, self.speech)
+            parts = [f"curve = {name_text(x.curve.name)}", f"point = {name_text(x.point)}", *start]
+            return _statement("POINT ON CURVE", x.name, parts)
+        contact = next(c for c in self.d.contacts if c.name == x.contact)
+        if x.name != contact.first:
+            return ""
+        both = [y for y in self.d.point_constraints if isinstance(y, PointOnCurve) and y.contact == x.contact]
+        parts = [f"curve = {name_text(y.curve.name)}" for y in both] + ["rolling"] * bool(contact.rolling)
+        return _statement(
+            "CURVE ON CURVE", x.name, [*parts, *start_parts(self.d, both, self._drawn_starts, self.speech)]
+        )
+
     def _point_constraint(self, constraint: PointConstraint) -> str:
+        if isinstance(constraint, PointOnCurve):
+            return self._on_curve(constraint)
+        if constraint.name in [x.rolling for x in self.d.contacts]:
+            return ""
         if isinstance(constraint, GearPair):
             phase = self._drawn_phases[constraint.name]
             return _statement("GEAR", constraint.name, gear_pair_parts(constraint, phase, self.speech))

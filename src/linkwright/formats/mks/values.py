@@ -216,6 +216,8 @@ class Scope(Dimensions):
             if not time:
                 raise Fault(node, "TIME can be used in the laws of drivers and forces only")
             return self._time()
+        if not node.quoted and key in self.variables:
+            return self.variables[key]
         known = self._known.get(key)
         if known is None:
             extra = ["TIME"] if time else []
@@ -223,7 +225,7 @@ class Scope(Dimensions):
             if place > node.start:
                 text = f"parameter {node.text!r} is defined later, in line {line}; move its PARAMETER before this one"
                 raise Fault(node, text)
-            hint = did_you_mean(node.text, [*self.names, *extra, *CONSTANTS])
+            hint = did_you_mean(node.text, [*self.names, *self.variables, *extra, *CONSTANTS])
             raise Fault(node, f"there is no parameter {node.text!r}{hint}")
         if known[1] is None:
             raise Fault
