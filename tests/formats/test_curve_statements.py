@@ -125,3 +125,31 @@ def test_a_parameter_with_a_unit_is_a_length_or_an_angle() -> None:
     assert float(curve.x.evaluate({"curve u": 0.04})) == 0.04
     spiral = "CURVE disc (body = shaft, x = 5 mm*u*cos(u), y = 5 mm*u*sin(u), range = (90 deg, 400 deg));"
     assert parse_mks(CAM.replace("{curves}", spiral)).curves
+
+
+def test_parts_have_curves_of_their_own_in_files_and_in_python() -> None:
+    part = """MODEL two
+    BODY g (ground);
+    PART cam (base, at = 0) {
+      BODY shaft (origin = (at, 0, 0), mass = 1);
+      BODY tappet (origin = (at, 48 mm, 0), mass = 0.4);
+      REVOLUTE JOINT crank (body = base, body = shaft, at = (at, 0, 0));
+      TRANSLATIONAL JOINT slide (body = base, body = tappet, axis = (0, 1, 0));
+      CURVE disc (body = shaft, x = 0.01 + 0.03*cos(u), y = 0.03*sin(u), range = (0, 2*pi), closed);
+      CURVE roller (body = tappet, circle = 8 mm);
+      CURVE ON CURVE touch (curve = disc, curve = roller);
+      TRACE spot (body = "touch point");
+    }
+    REPEAT i = 1 .. 2 { USE cam AS cam[i] (base = g, at = i*0.2); }
+    ENDMODEL
+    """
+    d = parse_mks(part)
+    assert [x.point for x in d.contacts] == ["cam[1].touch point", "cam[2].touch point"]
+    assert [x.place for x in d.traces] == ["cam[1].touch point", "cam[2].touch point"]
+    round_trip(d)
+    b = lw.Builder("one")
+    with b.part("cam[1]"):
+        b.joint("revolute", b.ground, b.body("shaft", 1.0), "crank")
+        b.curve("disc", "shaft", circle=0.1)
+        b.point_on_curve("disc", "ground", "pin")
+    assert [x.name for x in b.description().point_constraints] == ["cam[1].pin"]

@@ -155,8 +155,8 @@ def _followed(d: Description, x: PointOnCurve, frame: Any) -> PointOnCurve:
         past = float((at - place) @ slope / np.linalg.norm(slope))
         ahead = past if best == upper else -past if best == lower else 0.0
         if ahead > BEYOND * length_of(points):
-            text = f"{x.point!r} is drawn {ahead:.4g} m beyond the end of curve {x.curve.name!r}; draw it on the curve, or "
-            raise ModelError(f"point on curve {x.name!r}: {text}make the curve longer", element=x.name)
+            text = f"{x.point!r} is drawn {ahead:.4g} m beyond the end of curve {x.curve.name!r}; draw it on the curve"
+            raise ModelError(f"point on curve {x.name!r}: {text}, or make the curve longer", element=x.name)
     return replace(x, start=Number(_in_range(best, x.curve, lower, upper)), rate=_rate(x.curve, d))
 
 

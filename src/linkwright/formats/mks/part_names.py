@@ -18,6 +18,9 @@ from linkwright.formats.mks.syntax import (
     did_you_mean,
 )
 
+#: What is put behind the names of these statements in the names of the massless bodies that they bring along.
+BROUGHT_ALONG = {"point on curve": ("along",), "curve on curve": ("point", "along first", "along second")}
+
 
 class Resolution(Rewriter):
     """Names with dots, once it is known which names are those of parts: leg.slide.shift is (leg.slide).shift."""
@@ -72,5 +75,9 @@ def names_in(pieces: Sequence[Statement]) -> set[str]:
         if isinstance(s, Block):
             names |= names_in(s.pieces)
         elif s.name is not None and s.head.text.lower() != "parameter":
-            names.add(s.name.text.lower() if s.name.quoted else stem(s.name.text))
+            name = s.name.text.lower() if s.name.quoted else stem(s.name.text)
+            names |= {
+                name,
+                *(f"{name} {word}" for word in BROUGHT_ALONG.get(" ".join(s.head.text.lower().split()), ())),
+            }
     return names

@@ -116,7 +116,8 @@ def _expressions(d: Description) -> Iterator[Expression]:
     yield from (x.law for x in d.drivers)
     for thing in (*d.elements, *d.point_constraints, *d.shapes, *d.curves):
         for name in ("law", "laws", "left", "right", "length", "radius", "size", "x", "y", "lower", "upper"):
-            inner = getattr(thing, name, ())
+            inner = getattr(thing, name, None)
+            inner = () if inner is None else inner
             yield from (inner,) if isinstance(inner, Expression) else (x for x in inner if isinstance(x, Expression))
 
 
