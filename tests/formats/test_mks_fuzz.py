@@ -1,5 +1,6 @@
 """Whatever the text, the reader gives a description or one of its own errors."""
 
+import re
 from pathlib import Path
 
 from hypothesis import example, given, settings
@@ -38,11 +39,19 @@ INITIAL (r1.angle = 30 deg, r1.rate = 2, tip.vx = half, distance(tip, g2) = 2);
 DRIVER d4 (angle(crank, g.h) = table(TIME, (0,0), (1,1), (2,4)));
 SHAPE box1 (associated body = crank, box = (L, 0.1, 0.1)); TRACE tr (triad = tip, colour = "#aabbcc");
 GRAVITY (0, -9.81, 0);
+PARAMETER x = [1, 2*L, -3]; PARAMETER pt = [(1, 2), (L, 0, 3)];
+REPEAT i = 1 .. 2 { BODY link[i] (mass = x[i]^2, origin = pt[i]);
+  REPEAT k = i … 2 { TRIAD tri[i,k] (associated body = link[i], origin = (k*L, pt[k,1])); } }
+PART leg (base, long = 2, paint = red) { PARAMETER mid = long/2; BODY foot (mass = mid, colour = paint);
+  HINGE hip (body = base, body = foot, at = (long, 0)); USE toe AS toe[1] (of = foot); }
+PART toe (of) { BODY nail (mass = 1); WELD w (body = of, body = nail, at = (0, 0)); }
+REPEAT j = 1 ... 2 { USE leg AS leg[j] (base = link[j], long = x[j]); }
+DRIVER d5 (leg[2].hip.angle = TIME); FORCE f3 (triad = leg[1].toe[1].nail, triad = tri[1,2], law = leg[1].hip.rate);
 ENDMODEL
 """
 WORDS = st.sampled_from(
     [
-        *RICH.replace("(", " ( ").replace(")", " ) ").replace(",", " , ").replace(";", " ; ").split(),
+        *re.sub(r"([][(),;{}])", r" \1 ", RICH).split(),
         *("-", "^", "[", "]", '"', "/*", "*/", "#", "\n", "1e308", "1e-308", "0", "°", "deg", ".", "<", "if(", "é"),
     ]
 )

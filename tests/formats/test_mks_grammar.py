@@ -10,7 +10,7 @@ from lark import Lark
 
 from linkwright.formats.mks.parser import HEADS, parse, parsed_by_grammar
 from linkwright.formats.mks.scanner import scan
-from linkwright.formats.mks.syntax import Problems
+from linkwright.formats.mks.syntax import Block, Problems
 
 SAMPLE = Path(__file__).resolve().parents[2] / "examples/models/slider_crank.mks"
 STATEMENTS = [
@@ -22,6 +22,8 @@ STATEMENTS = [
     "GEAR gg (joint = a, joint = b, ratio = 2);",
     'SHAPE s (triad = t, sphere = 2, colour = red, mesh = "x.stl");',
     "BODY b (mass = -1, com = ( -1 , 2,3 ));",
+    "BODY link[3] (mass = 1);",
+    "HINGE pin[12] (body = link[0], body = link[12], at = (1, 2));",
     'SCREW JOINT j (triad = (associated body = "a b", axes = [(1,0,0),(0,1,0),(0,0,1)]), triad = (h = (1,0,0)), cut);',
 ]
 
@@ -45,6 +47,10 @@ def test_the_scanner_makes_what_the_grammar_makes(text: str) -> None:
         "DRIVER d (a.x = 2);",
         "BODY b (mass = 1),;",
         "BODY b ();",
+        "BODY link[i] (mass = 1);",
+        "BODY link[007] (mass = 1);",
+        "BODY link [1] (mass = 1);",
+        "HINGE j (body = link[1], body = link[i+1], at = (1, 2));",
     ],
 )
 def test_the_scanner_leaves_the_rest_to_the_parser(text: str) -> None:
@@ -94,6 +100,16 @@ def test_the_grammar_reads_a_whole_model() -> None:
     parsed = parse(problems)
     assert not problems
     assert len(parsed.statements) == len(tree.children) - 2  # MODEL name, ENDMODEL
+
+
+def test_the_grammar_reads_a_model_with_repetitions() -> None:
+    grammar = files("linkwright.formats.mks").joinpath("grammar.lark").read_text(encoding="utf-8")
+    text = (SAMPLE.parents[2] / "tests/fuzz/corpus/mks/repeat.mks").read_text(encoding="utf-8")
+    tree = Lark(grammar, parser="lalr", start="model").parse(text)
+    parsed = parse(Problems(text, "sample"))
+    assert len(parsed.statements) == len(tree.children) - 2
+    blocks = [s for s in parsed.statements if isinstance(s, Block)]
+    assert [len(block.pieces) for block in blocks] == [4, 4, 2, 1]
 
 
 def test_the_page_names_every_statement() -> None:

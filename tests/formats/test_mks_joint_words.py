@@ -150,3 +150,12 @@ def test_drawn_joints_have_the_dynamics_of_the_same_mechanism_by_frames() -> Non
 def test_what_was_drawn_is_printed_by_frames_and_reads_the_same() -> None:
     d = parse_mks(FOUR_BAR)
     assert parse_mks(write_mks(d)).digest == d.digest
+
+
+@pytest.mark.parametrize("name", ["joint", "j", "joint[2]", '"j"'])
+def test_hinge_joint_is_read_with_any_name_and_expression(name):
+    text = "MODEL m PARAMETER a = 1; BODY g (ground); BODY b;"
+    text += " HINGE JOINT {} (body = g, body = b, at = (a, 0)); ENDMODEL"
+    (joint,) = parse_mks(text.format(name)).joint_names
+    assert joint == name.strip('"')
+    assert list(parse_mks(text.format(name).replace(" JOINT", "")).joint_names) == [joint]

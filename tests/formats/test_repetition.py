@@ -1,5 +1,6 @@
 """REPEAT, PART, USE and arrays make the model that is written without them, to the last bit."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,7 @@ FORCE f (triad = leg[2].t[1], triad = leg[1].t[1], law = distance(leg[2].big.nai
 ENDMODEL"""
 
 
+FEET, HEADS = (-10, 10, 110, 130, 230, 250), (-50, 50, 70, 170, 190, 290)  # degrees, of the platform of the page
 DOUBLED = "".join(f"PARAMETER a{k} = a{k - 1}+a{k - 1};" for k in range(1, 60))
 
 
@@ -311,7 +313,47 @@ def test_parts_of_a_builder_nest_and_close():
 def test_the_models_of_the_page_are_read():
     page = (MODELS.parents[1] / "docs/repetition.md").read_text(encoding="utf-8")
     models = [part for part in page.split("```") if part.strip().startswith("MODEL")]
-    assert [len(parse_mks(text).body_names) for text in models] == [11, 1]
+    assert [len(parse_mks(text).body_names) for text in models] == [11, 13]
+
+
+def test_six_legs_of_a_platform_have_their_lengths():
+    page = (MODELS.parents[1] / "docs/repetition.md").read_text(encoding="utf-8")
+    text = next(part for part in page.split("```") if "MODEL platform" in part)
+    assert len(text[text.index("PART") : text.index("ENDMODEL")].splitlines()) <= 12
+    sol = lw.analyse(lw.Mechanism(parse_mks(text)), times=[0.0, 1.0, 2.5])
+    assert sol.status
+    for i in range(1, 7):
+        ends = sol.position(f"leg[{i}].upper") - sol.position(f"leg[{i}].lower")
+        foot, head = (np.radians(x) for x in (FEET[i - 1], HEADS[i - 1]))
+        drawn = math.hypot(0.6 * math.cos(head) - math.cos(foot), 0.6 * math.sin(head) - math.sin(foot), 1.2)
+        assert np.allclose(np.linalg.norm(ends, axis=1), drawn + 0.1 * np.sin(sol.time + i), atol=1e-9)
+
+
+def test_a_chain_of_two_hundred_links_is_a_rod_when_it_is_straight():
+    text = """MODEL chain
+    PARAMETER n = 200; PARAMETER L = 0.1; PARAMETER m = 2;
+    BODY link[0] (ground);
+    REPEAT i = 1 .. n {
+      BODY link[i] (origin = ((i-1)*L, 0), com = (L/2, 0, 0), mass = m, inertia = (0, m*L^2/12, m*L^2/12));
+      HINGE joint[i] (body = link[i-1], body = link[i], at = ((i-1)*L, 0));
+    }
+    ENDMODEL"""
+    mechanism = lw.Mechanism(parse_mks(text))
+    assert mechanism.nq == 200
+    inertia = mechanism.mass_matrix(np.zeros(200))[0, 0]
+    assert np.isclose(inertia, 200 * 2 * (200 * 0.1) ** 2 / 3, rtol=1e-12)
+    assert np.isclose(mechanism.with_parameters(L=0.2, m=1).mass_matrix(np.zeros(200))[0, 0], 2 * inertia, rtol=1e-12)
+
+
+def test_a_study_cannot_sweep_how_much_is_repeated(tmp_path):
+    (tmp_path / "m.mks").write_text(CHAIN.replace("INITIAL", "# "), encoding="utf-8")
+    with pytest.raises(ModelError, match="'n' says how much is repeated in the model, which is fixed when it is read"):
+        lw.sweep(tmp_path / "m.mks", {"n": [1, 2]}, outputs=["final(link[1].x)"], times=[0.0], analysis="dynamic")
+    assert (
+        ModelText(CHAIN).repetition({"n": 5})
+        == "REPEAT and USE make 15 statements; n = 5 is fixed when the model is read"
+    )
+    assert ModelText(write_mks(parse_mks(CHAIN))).repetition() == ""
 
 
 def test_the_scissor_lift_is_five_stages_in_25_lines():

@@ -56,6 +56,7 @@ def check(
 ) -> None:
     """Read MODEL and print its bodies, joints, coordinates and degrees of freedom, and what is odd about it."""
     from linkwright.analysis.analyse import ready  # weight: analysis
+    from linkwright.formats.mks.mks_reader import ModelText  # weight: lark
 
     files = file_options(folder, trust, argument)
     loaded = load(model, base=base, mimic=mimic, fixed=fixed, parameters=assignments(set_) or None, **files)
@@ -82,6 +83,9 @@ def check(
             screen.print(line, soft_wrap=True)
     elif not any("singular" in warning for warning in warnings):
         warnings = [*warnings, *oddities(mechanism)]
+    if str(model).lower().endswith(".mks"):
+        line = ModelText.of_file(model).repetition(assignments(set_))
+        screen.print(line, soft_wrap=True, end="\n" if line else "")
     for line in _remarks(mechanism):
         screen.print(line, soft_wrap=True)
     for warning in warnings:

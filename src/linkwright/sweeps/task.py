@@ -139,6 +139,10 @@ class CaseReader:
         for name in self.swept:
             if name.lower() not in spelled:
                 raise NameNotFound("parameter", name, list(values))
+        for name in self.text.fixed_parameters(self.fixed).keys() & {name.lower() for name in self.swept}:
+            text = f"{spelled[name]!r} says how much is repeated in the model, which is fixed when it is read"
+            advice = f"sweep other parameters, with sampling=lw.Sampling(fixed={{{spelled[name]!r}: 8}})"
+            raise ModelError(f"{text}; {advice}", element=spelled[name])
         values_by_name = {spelled[name.lower()]: values[spelled[name.lower()]] for name in self.swept}
         if len(values_by_name) < len(self.swept):
             raise ModelError(f"a parameter is swept twice, in other letters: {', '.join(self.swept)}; name it once")

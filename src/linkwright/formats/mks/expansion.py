@@ -36,16 +36,17 @@ MAX_PIECES = 3_000_000  # of the statements that they make
 
 
 class Expanded(NamedTuple):
-    """Plain statements, and the names (in small letters) of the PARAMETERs that say how many there are."""
+    """Plain statements, the PARAMETERs that say how many there are (names in small letters), and how many were made."""
 
     parsed: Parsed
-    fixed: frozenset[str]
+    fixed: Mapping[str, float]
+    made: int = 0
 
 
 def expanded(parsed: Parsed, problems: Problems, values: Mapping[str, float]) -> Expanded:
     """The plain statements of a text; `values` are those of PARAMETERs from outside, by names in small letters."""
     if not parsed.repeats and not any(isinstance(s, Use) or _is_array(s) for s in parsed.statements):
-        return Expanded(parsed, frozenset())
+        return Expanded(parsed, {})
     return _Expansion(parsed, problems, values).run()
 
 
@@ -81,7 +82,7 @@ class _Expansion(Substitution):
         self._make(self._parsed.statements, c)
         statements = Resolution(self._instances, self._statements, self.problems, self.broken).resolved()
         parsed = replace(self._parsed, statements=statements, broken=self.broken, repeats=False)
-        return Expanded(parsed, frozenset(self.numbers))
+        return Expanded(parsed, self.numbers, self._count - len(self._instances))
 
     def _define(self, part: Block, key: str) -> None:
         if key in self._parts:

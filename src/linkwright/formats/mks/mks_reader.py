@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from linkwright.base.arguments import first_few
+from linkwright.base.arguments import counted, first_few
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError
 from linkwright.formats.mks.attributes import Registry
 from linkwright.formats.mks.bushing_statements import BushingLoads
 from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.dimensions import Value
-from linkwright.formats.mks.expansion import expanded
+from linkwright.formats.mks.expansion import Expanded, expanded
 from linkwright.formats.mks.forces_and_initial import HEADS
 from linkwright.formats.mks.parser import Parsed, parse
 from linkwright.formats.mks.syntax import (
@@ -104,6 +104,26 @@ class ModelText:
         except Enough:
             problems.fail()
 
+    def fixed_parameters(self, parameters: Mapping[str, float | str] | None = None) -> dict[str, float]:
+        """The PARAMETERs that say how much is repeated, which are fixed when the text is read, by small letters."""
+        return dict(self._plain(parameters).fixed)
+
+    def repetition(self, parameters: Mapping[str, float | str] | None = None) -> str:
+        """A sentence about what REPEAT and USE make of the text; nothing where there are none."""
+        plain = self._plain(parameters)
+        if not plain.made:
+            return ""
+        values = ", ".join(f"{name} = {number:g}" for name, number in plain.fixed.items())
+        fixed = f"; {values} is fixed when the model is read" if values else ""
+        return f"REPEAT and USE make {counted(plain.made, 'statement')}{fixed}"
+
+    def _plain(self, parameters: Mapping[str, float | str] | None) -> Expanded:
+        parsed, form = self._parsed
+        problems = form.copy(self.file)
+        with suppress(Enough):
+            return _plain(parsed, problems, parameters or {})
+        problems.fail()
+
     def parameter_values(self, parameters: Mapping[str, float | str] | None = None) -> dict[str, float]:
         """The values of all PARAMETERs, those that depend on others too; `parameters` gives some other values."""
         parsed, form = self._parsed
@@ -131,17 +151,22 @@ def parse_mks(
     return ModelText(text, file, folder).description(parameters)
 
 
-def _reader(parsed: Parsed, problems: Problems, parameters: Mapping[str, float | str]) -> Reader:
-    """A reader of the plain statements of a text, with these values of PARAMETERs."""
+def _plain(parsed: Parsed, problems: Problems, parameters: Mapping[str, float | str]) -> Expanded:
+    """The plain statements of a text, with these values of PARAMETERs."""
     numbers = {}
     for name, setting in parameters.items():
         number = constant(setting, f"parameter {name!r}").number if isinstance(setting, str) else setting
         if isinstance(number, int | float | np.number) and math.isfinite(number):
             numbers[name.lower()] = float(number)
-    plain, fixed = expanded(parsed, problems, numbers)
+    return expanded(parsed, problems, numbers)
+
+
+def _reader(parsed: Parsed, problems: Problems, parameters: Mapping[str, float | str]) -> Reader:
+    """A reader of a text, with these values of PARAMETERs."""
+    plain = _plain(parsed, problems, parameters)
     scope = Scope(problems.text)
-    scope.fixed = fixed
-    return Reader(plain, problems, scope)
+    scope.fixed = frozenset(plain.fixed)
+    return Reader(plain.parsed, problems, scope)
 
 
 def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]) -> Description:
