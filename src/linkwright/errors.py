@@ -160,6 +160,14 @@ class AssemblyError(ModelError):
         self.misses = misses
 
 
+class JammedError(ModelError):
+    """Friction that follows reactions and finds none that agree: the mechanism locks itself at `time` (s)."""
+
+    def __init__(self, message: str, *, element: str | None = None, time: float = 0.0) -> None:
+        super().__init__(message, element=element)
+        self.time = time
+
+
 class ControlError(LinkwrightError, RuntimeError):
     """A controller that cannot go on: `reason` in a word or two, and the joints that it is about."""
 

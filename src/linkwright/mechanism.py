@@ -28,6 +28,7 @@ from linkwright.tape.program import Program
 if TYPE_CHECKING:
     from linkwright.dynamics.closed.initial_state import Auxiliary
     from linkwright.dynamics.equilibrium import Equilibrium, Linearised
+    from linkwright.dynamics.reaction_friction import ReactionFrictions
 
 
 class Mechanism(MechanismBase):
@@ -134,6 +135,13 @@ class Mechanism(MechanismBase):
 
         return Auxiliary(self, None if self._source is None else self._source.auxiliary)
 
+    @cached_property
+    def friction(self) -> ReactionFrictions | None:
+        """The frictions that follow reactions, or None."""
+        from linkwright.dynamics.reaction_friction import frictions_of  # weight: few mechanisms have any
+
+        return frictions_of(self)
+
     def _placed(self, t: float) -> Description:
         from linkwright.dynamics.closed.initial_state import placed  # weight: dynamics.closed
 
@@ -159,6 +167,8 @@ class Mechanism(MechanismBase):
         any number of them. Joints that share coordinates are solved by "mass-matrix", the default there.
         Arguments: see `Mechanism`.
         """
+        if self.friction is not None:
+            return self.friction.forward(q, v, tau, t, wrenches, method, out)
         request = Request("forward_dynamics", method or "", wrenches is not None)
         applied = () if wrenches is None else (wrenches,)
         return self._array(request, q, v, tau, *applied, t=t, out=out)
@@ -180,6 +190,8 @@ class Mechanism(MechanismBase):
         the mechanism's length as their arm. A motion that the actuators cannot produce is an error that says which.
         Arguments: see `Mechanism`.
         """
+        if self.friction is not None:
+            return self.friction.inverse(q, v, a, t, wrenches, weights, out)
         if self.closed:
             tau = self.auxiliary.actuators.forces(q, v, a, t, wrenches, weights)
             if out is None:
@@ -199,9 +211,8 @@ class Mechanism(MechanismBase):
         """An equilibrium (`q`, `stable`) near `q_guess` (drawing), stable if possible. Arguments: see `Mechanism`."""
         from linkwright.dynamics.equilibrium import equilibrium  # weight: dynamics.closed
 
-        guess = None if q_guess is None else real_array("q_guess", q_guess)
-        force = None if tau is None else real_array("tau", tau)
-        return equilibrium(self, guess, force, t)
+        guess, force = (None if x is None else real_array(name, x) for name, x in (("q_guess", q_guess), ("tau", tau)))
+        return equilibrium(self if self.friction is None else self.friction.bare, guess, force, t)
 
     def linearise(
         self, q: ArrayLike, v: ArrayLike | None = None, tau: ArrayLike | None = None, *, t: float = 0.0
@@ -233,6 +244,8 @@ class Mechanism(MechanismBase):
         constraints are redundant it is the solution of least norm: force² + (moment / size of the mechanism)², summed
         over all joints at their points. Arguments: see `Mechanism`.
         """
+        if self.friction is not None:
+            return self.friction.reactions(q, v, tau, t)
         if not self.closed:
             return self._array(Request("reactions"), q, v, tau, t=t)
         return self.auxiliary.joint_wrenches.wrenches(q, v, tau, t)
@@ -243,6 +256,8 @@ class Mechanism(MechanismBase):
         redundant it is one solution of many, and not that of `reactions`; the accelerations are the same with each.
         Arguments: see `Mechanism`.
         """
+        if self.friction is not None:
+            return self.friction.constraint_forces(q, v, tau, t)
         return self._array(Request("constraint_forces"), q, v, tau, t=t)
 
     def forward_dynamics_derivatives(

@@ -164,6 +164,10 @@ FORCES = {
         lambda b: b.applied_wrench("tip", (1, 2, TIME), (0, 0, K), axes="ground"),
         "FORCE x (triad = tip, force = (1, 2, TIME), torque = (0, 0, k), axes = ground)",
     ),
+    "pin": (
+        lambda b: b.reaction_friction("j", K, 0.01, length=0.1),
+        "FRICTION x (joint = j, coefficient = k, radius = 0.01, length = 0.1, speed = 0.01)",
+    ),
     "bushing": (
         lambda b: b.bushing("tip", "ground", K, (1, K, 2), preload=(0, 0, K)),
         "BUSHING x (triad = tip, triad = ground, stiffness = k, torsional stiffness = (1, k, 2), preload = (0, 0, k))",

@@ -21,7 +21,7 @@ from linkwright.constraints.model_warnings import remarks
 from linkwright.constraints.newton import EXACT
 from linkwright.dynamics.closed.initial_state import at_initial_state
 from linkwright.dynamics.equilibrium import NoEquilibrium
-from linkwright.errors import AssemblyError, LinkwrightError, ModelError
+from linkwright.errors import AssemblyError, JammedError, LinkwrightError, ModelError
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.model.coupling_relation import timed_couplings
 from linkwright.model.curve_elements import parts_of_curves
@@ -260,6 +260,11 @@ def _with_forces(mech: Mechanism, solution: Solution, tau: Any = None) -> Soluti
     """The solution with the forces that acted as its series; tau is what `lw.simulate` takes."""
     try:
         series, notes = force_series.forces(mech, solution, _along(solution, tau, mech.nv))
+    except JammedError as error:
+        message, _, advice = str(error).partition("; ")
+        status = replace(solution.status, ok=False, message=message, reason="self-locking", time=error.time)
+        solution.status = replace(status, element=error.element, advice=advice)
+        return solution
     except LawFailed as error:
         series, notes = {}, [f"forces are left out: {error}"]
     except KeyboardInterrupt:  # the motion is there, and may have taken hours

@@ -16,6 +16,7 @@ from linkwright.analysis.curve_series import contact_forces
 from linkwright.base.arrays import Floats
 from linkwright.dynamics.functions import Request
 from linkwright.dynamics.joint_reactions import exerted
+from linkwright.dynamics.reaction_friction import ReactionFrictions
 from linkwright.errors import LinkwrightError
 from linkwright.mechanism import Mechanism
 from linkwright.model.coupling_relation import couplings, relation_of
@@ -39,7 +40,9 @@ def forces(mech: Mechanism, solution: Solution, tau: Floats) -> tuple[dict[str, 
     """Every series of a motion under forces tau (T, nv) from outside, by its name; and what is left out, and why."""
     if not len(solution):
         return {}, []
-    series_by_name, notes = _elements(mech, solution), []
+    series_by_name, notes = _elements(mech, solution), list[str]()
+    if mech.friction is not None:
+        series_by_name |= _frictions(mech, mech.friction, solution, tau)
     joints = len(mech.joints) <= MOST and (not mech.closed or len(solution) <= MOST_POINTS)
     if not joints:
         notes.append("forces of joints are left out of so many points or joints; mech.reactions gives them")
@@ -97,6 +100,22 @@ def _elements(mech: Mechanism, solution: Solution) -> dict[str, Series]:
         angular = isinstance(e, JointForce) and turns(d.kind_of(d.joint_names.position("joint", e.joint)).name, e.index)
         word, unit = ("torque", "N m") if angular else ("force", "N")
         series[f"{e.name}.{word}"] = Series(values, unit)
+    return series
+
+
+def _frictions(mech: Mechanism, friction: ReactionFrictions, solution: Solution, tau: Floats) -> dict[str, Series]:
+    """The forces of frictions that follow reactions on the coordinates of their joints."""
+    d = mech.description
+    q, v, a, t = solution.q, solution.v, solution.a, solution.time
+    if mech.closed:
+        x = friction.along(lambda one: exerted(one, q, v, a, tau, t)[0], q, v, t)
+    else:
+        x = friction.forces(q, v, tau, t)
+    series = {}
+    for k, e in enumerate(friction.frictions):
+        angular = d.kind_of(d.joint_names.position("joint", e.joint)).name == "revolute"
+        word, unit = ("torque", "N m") if angular else ("force", "N")
+        series[f"{e.name}.{word}"] = Series(x[:, k], unit)
     return series
 
 

@@ -171,7 +171,11 @@ def _in(value: float, text: str | None) -> str:
 
 def force_lines(mechanism: Mechanism) -> list[str]:
     """Forces, the initial state, bodies without mass where they matter, and what SYSTEM asks for."""
-    from linkwright.model.elements import AppliedWrench, JointForce  # weight: the description, which --help needs not
+    from linkwright.model.elements import (  # weight: the description, which --help needs not
+        AppliedWrench,
+        JointForce,
+        ReactionFriction,
+    )
     from linkwright.model.expression import numeric_values
     from linkwright.model.model_checks import listed
     from linkwright.model.quantities import dimension_of, spoken
@@ -180,7 +184,7 @@ def force_lines(mechanism: Mechanism) -> list[str]:
     d, lines = mechanism.description, []
     forces = []
     for e in d.elements:
-        if isinstance(e, JointForce):
+        if isinstance(e, JointForce | ReactionFriction):
             forces.append(f"{e.name} on {e.joint}")
         elif isinstance(e, AppliedWrench):
             forces.append(f"{e.name} at {e.frame}" + (f" against {e.reaction}" if e.reaction else ""))

@@ -37,6 +37,7 @@ from linkwright.spatial.algebra import point_acceleration
 from linkwright.spatial.rotation import euler_parameters_matrix
 
 if TYPE_CHECKING:
+    from linkwright.dynamics.reaction_friction import ReactionFrictions
     from linkwright.mechanism import Mechanism
 
 #: Up to so many entries of J its pseudo-inverse is computed; beyond, the least solution is found by iteration.
@@ -369,4 +370,20 @@ def reactions(mech: Mechanism, q: Floats, v: Floats, tau: Floats, t: Floats) -> 
 
 def exerted(mech: Mechanism, q: Floats, v: Floats, a: Floats, tau: Floats, t: Floats) -> tuple[Floats, Multipliers]:
     """What `Reacting.at` finds along a motion q, v, a (T, ·)."""
+    if mech.friction is not None:
+        return _with_friction(mech.friction, q, v, a, tau, t)
     return mech.auxiliary.reacting.at(body_motion(mech.description, q, v, a), t, q, v, a, tau)
+
+
+def _with_friction(
+    friction: ReactionFrictions, q: Floats, v: Floats, a: Floats, tau: Floats, t: Floats
+) -> tuple[Floats, Multipliers]:
+    """The same with the frictions that follow the reactions."""
+    answers = {id(mech): exerted(mech, q, v, a, tau, t) for mech in (friction.bare, *friction.units)}
+    x = friction.along(lambda mech: answers[id(mech)][0], q, v, t)
+    wrenches = friction.combined(x, lambda mech: answers[id(mech)][0], 2)
+
+    def of(key: tuple[str, str]) -> Floats:
+        return friction.combined(x, lambda mech: answers[id(mech)][1][key], 1)
+
+    return wrenches, {key: of(key) for key in answers[id(friction.bare)][1]}

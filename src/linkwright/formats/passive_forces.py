@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from linkwright.formats.xml import present
 from linkwright.model.description import Description
-from linkwright.model.elements import Bushing, Element, JointForce, PointForce
+from linkwright.model.elements import Bushing, Element, JointForce, PointForce, ReactionFriction
 from linkwright.model.model_checks import listed
 from linkwright.model.quantities import DD, D, Q, V, recognised
 
@@ -86,7 +86,8 @@ def _add(d: Description, element: Element, forces: dict[Key, Passive], rubbed: l
         known = recognised(element.law, D, DD, list(d.parameters))
         key = element.name
     else:
-        return "a bushing" if isinstance(element, Bushing) else "applied to a body by a law"
+        what = {Bushing: "a bushing", ReactionFriction: "friction that follows a reaction"}
+        return what.get(type(element), "applied to a body by a law")
     if known is None:
         return "a law of its own"
     kind, constants = known

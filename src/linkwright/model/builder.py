@@ -14,6 +14,7 @@ from linkwright.errors import ModelError
 from linkwright.model.builder_bushings import Bushings
 from linkwright.model.builder_couplings import Couplings
 from linkwright.model.builder_curves import Curves
+from linkwright.model.builder_friction import Frictions
 from linkwright.model.builder_parts import LAW_VARIABLES, Body, Frame, Joint, name_of, packed_inertia, put
 from linkwright.model.builder_scopes import PartNames
 from linkwright.model.curve_contacts import fitted_curves
@@ -38,7 +39,7 @@ from linkwright.model.placements import axes_of, axis_frame, difference, product
 from linkwright.model.quantities import Numeric
 
 
-class Builder(Curves, Couplings, Bushings, PartNames):
+class Builder(Curves, Couplings, Bushings, Frictions, PartNames):
     """Collects bodies, frames, joints, drivers and forces; `description()` checks them and gives the description.
 
     Any number may be an expression of parameters (`length = b.parameter("length", 0.3)`, then `length / 2`):

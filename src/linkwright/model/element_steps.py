@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from linkwright.model.elements import AppliedWrench, Bushing, Element, PointForce
+from linkwright.errors import ModelError
+from linkwright.model.elements import AppliedWrench, Bushing, Element, PointForce, ReactionFriction
 from linkwright.model.expression import Expression
 from linkwright.model.joint_kinds import JointKind
 from linkwright.model.quantities import Quantity
@@ -80,7 +81,12 @@ class Action:
 
 
 def actions(elements: Sequence[Element]) -> Iterator[Action]:
-    """The force elements that act on bodies, those with one step together."""
+    """The force elements that act on bodies, those with one step together; refuses friction that follows reactions."""
+    for e in elements:
+        if isinstance(e, ReactionFriction):
+            text = f"friction {e.name!r} follows the reaction of joint {e.joint!r}, which no compiled program holds; "
+            text += "mech.forward_dynamics, inverse_dynamics, reactions, lw.simulate and lw.analyse take it; elsewhere "
+            raise ModelError(text + "give its size, as in FRICTION f (joint = j, friction = 0.2)", element=e.name)
     points = [e for e in elements if isinstance(e, PointForce)]
     if points:
         yield Action([(e.law,) for e in points], [(e.first, e.second) for e in points], point_force, pushed=2)

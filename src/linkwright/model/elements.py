@@ -4,8 +4,8 @@ expressions of parameters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -302,7 +302,21 @@ class Bushing:
         return self.first, self.second
 
 
-Element = JointForce | PointForce | AppliedWrench | Bushing
+@dataclass(frozen=True)
+class ReactionFriction:
+    """Coulomb friction in a revolute or prismatic joint in proportion to what the joint bears.
+
+    It exerts −tanh(rate / speed) · coefficient · Σ arm · |load| on the joint's coordinate, over its supports: across
+    the axis (arm: `radius`; 1 of a prismatic joint), at both ends of `length` where that is not 0, and along the axis
+    of a revolute joint (arm: `axial radius`).
+    """
+
+    name: str
+    joint: str
+    laws: tuple[Expression, ...]  # coefficient, radius (m), axial radius (m), length (m), speed (rad/s or m/s)
+
+
+Element = JointForce | PointForce | AppliedWrench | Bushing | ReactionFriction
 
 
 @dataclass(frozen=True)
@@ -315,7 +329,14 @@ class Initial:
 
 def laws_of(element: Element) -> tuple[Expression, ...]:
     """The laws of a force element."""
-    return element.laws if isinstance(element, AppliedWrench | Bushing) else (element.law,)
+    return (element.law,) if isinstance(element, JointForce | PointForce) else element.laws
+
+
+def with_laws(element: Element, change: Callable[[Expression], Expression]) -> Element:
+    """The element with its laws changed one by one."""
+    if isinstance(element, JointForce | PointForce):
+        return replace(element, law=change(element.law))
+    return replace(element, laws=tuple(map(change, element.laws)))
 
 
 def joint_losses(joint: str, rates: int, damping: float, friction: float) -> tuple[JointForce, ...]:

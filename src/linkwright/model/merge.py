@@ -28,9 +28,7 @@ from linkwright.model.description import (
     kind_number,
 )
 from linkwright.model.elements import (
-    AppliedWrench,
     Array,
-    Bushing,
     Coupling,
     Driver,
     Element,
@@ -38,10 +36,12 @@ from linkwright.model.elements import (
     JointForce,
     PointConstraint,
     PointOnLine,
+    ReactionFriction,
     Rod,
     is_bound,
     laws_of,
     split_bindings,
+    with_laws,
 )
 from linkwright.model.expression import Expression, Number, replaced
 from linkwright.model.gear_pairs import mesh_gap
@@ -230,13 +230,11 @@ def _with_locked(d: Description, locked: Mapping[str, Array]) -> tuple[Element, 
     """The forces without those on locked joints; where laws of others name their coordinates, numbers stand."""
     by = _locked_quantities(d, locked)
     changed: list[Element] = []
-    for e in (e for e in d.elements if not (isinstance(e, JointForce) and e.joint in locked)):
+    for e in (e for e in d.elements if not (isinstance(e, JointForce | ReactionFriction) and e.joint in locked)):
         if not any(quantity in by for quantity in quantities(*laws_of(e))):
             changed.append(e)
-        elif isinstance(e, AppliedWrench | Bushing):
-            changed.append(replace(e, laws=tuple(replaced(law, by) for law in e.laws)))
         else:
-            changed.append(replace(e, law=replaced(e.law, by)))
+            changed.append(with_laws(e, lambda law: replaced(law, by)))
     return tuple(changed)
 
 

@@ -18,7 +18,7 @@ from linkwright.errors import LinkwrightWarning, ModelError
 from linkwright.model.coupling_checks import check_coupling
 from linkwright.model.curve_elements import PointOnCurve
 from linkwright.model.description import BODY_ARRAYS, GROUND, JOINT_ARRAYS, LIMITS, LOSSES, Description
-from linkwright.model.elements import Bushing, Coupling, JointForce, laws_of, size_of
+from linkwright.model.elements import Bushing, Coupling, JointForce, ReactionFriction, laws_of, size_of
 from linkwright.model.expression import Expression, Number, parts
 from linkwright.model.joint_kinds import KIND_LIST, JointKind
 from linkwright.model.placements import full_inertia
@@ -302,6 +302,9 @@ def _check_laws(d: Description) -> None:
             _check_quantity(d, quantity, f"the law of force {element.name!r}")
         if isinstance(element, Bushing):
             check_bushing(element, d.parameters)
+        if isinstance(element, ReactionFriction):
+            kind = d.kind_of(d.joint_names.position("joint", element.joint)).name
+            check_reaction_friction(element, kind, d.parameters)
         if isinstance(element, JointForce) and (j := d.joint_names.find(element.joint)) is not None:
             check_joint_law(d.kind_of(j), element)
     for x in d.initial:
@@ -354,6 +357,30 @@ def check_bushing(bushing: Bushing, parameters: Mapping[str, float]) -> None:
             label = ("stiffness", "torsional stiffness", "damping", "torsional damping")[k // 3]
             text = f"the {label} of bushing {bushing.name!r} is {size:g}; give 0 or more"
             raise ModelError(text, element=bushing.name)
+
+
+#: The numbers of friction that follows a reaction, in the order of its laws.
+FRICTION_LABELS = ("coefficient", "radius", "axial radius", "length", "speed")
+
+
+def check_reaction_friction(friction: ReactionFriction, kind: str, parameters: Mapping[str, float]) -> None:
+    """Refuse joints that bear no such friction, and numbers that are none of theirs, with the present parameters."""
+    what, on = f"friction {friction.name!r}", f"joint {friction.joint!r}"
+    if kind not in ("revolute", "prismatic"):
+        text = f"{what} follows the reaction of {on}, which is {kind}; only revolute and prismatic joints have such "
+        raise ModelError(text + "friction: give its size instead, friction = ...", element=friction.joint)
+    numbers = dict(zip(FRICTION_LABELS, (float(law.evaluate(parameters)) for law in friction.laws), strict=True))
+    for label, number in numbers.items():
+        if not number >= 0.0 or (label == "speed" and number == 0.0):
+            wanted = "a positive number" if label == "speed" else "0 or more"
+            raise ModelError(f"the {label} of {what} is {number:g}; give {wanted}", element=friction.name)
+    if kind == "revolute" and not numbers["radius"] > 0.0:
+        text = f"{what} of revolute {on} has no radius; add radius = ..., that of the pin"
+        raise ModelError(text, element=friction.name)
+    for label in ("radius", "axial radius") if kind == "prismatic" else ():
+        if numbers[label]:
+            text = f"{what} of prismatic {on} has a {label}, which a guide does not have; remove it"
+            raise ModelError(text, element=friction.name)
 
 
 def check_driven_joint(kind: JointKind, joint: str, driver: str) -> None:

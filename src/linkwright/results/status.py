@@ -23,7 +23,7 @@ class Status:
     - `ok`: whether it finished.
     - `message`: the sentence for people; "" by default.
     - `reason`: a short word for programs: "finished" (the default); of an analysis "dead centre", "lock-up",
-      "out of reach", "jump", "no value"; of a simulation "event", "no value", "step underflow",
+      "out of reach", "jump", "no value", "self-locking"; of a simulation "event", "no value", "step underflow",
       "constraint cannot be met", "interrupted", "law failed", "disk full", "checkpoint failed", "out of memory".
     - `time` (s): the last time reached; None by default.
     - `element`: the driver or joint that it is about; None by default.

@@ -128,9 +128,12 @@ class Run:
         *,
         may_record: bool = True,
         model: str | None = None,
+        reported: Mechanism | None = None,
     ) -> None:
-        """`model` is the digest of the description that was given, if another mechanism stands for it."""
+        """`model` is the digest of the description that was given, if another mechanism stands for it, and `reported`
+        the mechanism that the solution is of."""
         self.mech, self.settings = mech, settings
+        self.reported = reported or mech
         self.model = model or mech.description.digest
         self.notes: list[str] = []
         self.law: Law | None = None
@@ -256,12 +259,12 @@ class Run:
             rejected=work.rejected,
         )
         return Solution.of_states(
-            self.mech.description,
+            self.reported.description,
             *rows.all,
             status=status,
             counters=counters,
             events=self.occurrences,
-            mechanism=self.mech,
+            mechanism=self.reported,
         )
 
     def _notes_of_events(self) -> list[str]:

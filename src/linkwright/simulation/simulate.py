@@ -122,7 +122,10 @@ def simulate(
     rounding = model.auxiliary.nearest
     mech = rounding.mechanism
     q, v, notes = _state(mech, q0, v0, start)
-    run = Run(mech, settings, q, v, tau, _events(events), may_record=stepping.record, model=model.description.digest)
+    friction, watched = mech.friction, _events(events)
+    mover, law = (mech, tau) if friction is None else (friction.bare, friction.law(tau))
+    digest = model.description.digest
+    run = Run(mover, settings, q, v, law, watched, may_record=stepping.record, model=digest, reported=mech)
     run.notes += [*notes, *rounding.notes]
     if checkpoint is not None:
         run.keep_at(checkpoint, resume=saving.resume)

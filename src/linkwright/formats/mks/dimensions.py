@@ -182,7 +182,8 @@ class Dimensions:
             return value
         there, text = in_words(value.dimension), self.shown(node)
         if not value.dimension.like(dimension, any_time=value.known == ANY_TIME):
-            raise Fault(node, f"expected {in_words(dimension)} (as 5 {unit.text}), and {text} is {there}")
+            example = "" if dimension == NUMBER else f" (as 5 {unit.text})"
+            raise Fault(node, f"expected {in_words(dimension)}{example}, and {text} is {there}")
         turns, turned = dimension.angle != 0, value.dimension.angle != 0
         if value.literal and turns and not turned:
             raise Fault(

@@ -16,11 +16,11 @@ from linkwright.base.arguments import counted, first_few
 from linkwright.base.locks import cached_property
 from linkwright.errors import FormatError, LinkwrightError, MksError, ModelError
 from linkwright.formats.mks.attributes import Registry
-from linkwright.formats.mks.bushing_statements import BushingLoads
 from linkwright.formats.mks.colours import colour_of
 from linkwright.formats.mks.dimensions import Value
 from linkwright.formats.mks.expansion import Expanded, expanded
 from linkwright.formats.mks.forces_and_initial import HEADS
+from linkwright.formats.mks.friction_statements import FrictionLoads
 from linkwright.formats.mks.parser import Parsed, parse
 from linkwright.formats.mks.syntax import (
     Enough,
@@ -196,7 +196,7 @@ def _read(parsed: Parsed, problems: Problems, parameters: dict[str, float | str]
     return reader.description()
 
 
-class Reader(BushingLoads):
+class Reader(FrictionLoads):
     """Reads what concerns the whole model, and puts the description together."""
 
     def __init__(self, parsed: Parsed, problems: Problems, scope: Scope) -> None:

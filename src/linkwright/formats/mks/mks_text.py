@@ -12,6 +12,7 @@ import numpy as np
 from linkwright.errors import ModelError
 from linkwright.formats.mks.bushing_statements import NUMBERS
 from linkwright.formats.mks.forces_and_initial import LAW_CONSTANTS, allowed, force_dimension
+from linkwright.formats.mks.friction_statements import number_dimension
 from linkwright.formats.mks.syntax import MAX_DEPTH, MAX_NAME
 from linkwright.formats.mks.values import CALLS, CONSTANTS, computed
 from linkwright.formats.mks.written_units import Speech, number_text
@@ -19,9 +20,19 @@ from linkwright.model.builder_gears import PRESSURE
 from linkwright.model.curve_contacts import number, own_parameter
 from linkwright.model.curve_elements import Curve, PointOnCurve, U
 from linkwright.model.description import Description
-from linkwright.model.elements import AppliedWrench, Bushing, Coupling, Element, GearPair, JointForce, PointForce
+from linkwright.model.elements import (
+    AppliedWrench,
+    Bushing,
+    Coupling,
+    Element,
+    GearPair,
+    JointForce,
+    PointForce,
+    ReactionFriction,
+)
 from linkwright.model.expression import Call, Expression, Lookup, Name, Number, replaced
 from linkwright.model.gear_pairs import BELTS
+from linkwright.model.model_checks import FRICTION_LABELS
 from linkwright.model.quantities import (
     COORDINATES,
     DD,
@@ -147,6 +158,8 @@ def force_text(d: Description, force: Element, speech: Speech) -> tuple[str, lis
         return _wrench(d, force, speech)
     if isinstance(force, Bushing):
         return _bushing(d, force, speech)
+    if isinstance(force, ReactionFriction):
+        return _friction(d, force, speech)
     if isinstance(force, JointForce):
         kind = d.kind_of(d.joint_names.position("joint", force.joint))
         names = COORDINATES.get(kind.name) or RATES.get(kind.name, ())
@@ -231,6 +244,15 @@ def _bushing(d: Description, bushing: Bushing, speech: Speech) -> tuple[str, lis
             three = f"({', '.join(texts)})"
             parts.append(f"{label} = {texts[0] if alike else three}")
     return "BUSHING", parts
+
+
+def _friction(d: Description, friction: ReactionFriction, speech: Speech) -> tuple[str, list[str]]:
+    kind = d.kind_of(d.joint_names.position("joint", friction.joint)).name
+    parts = [f"joint = {name_text(friction.joint)}"]
+    for label, law in zip(FRICTION_LABELS, friction.laws, strict=True):
+        if label == "coefficient" or law != Number(0.0):
+            parts.append(f"{label} = {_law(d, law, {}, speech, number_dimension(label, kind))}")
+    return "FRICTION", parts
 
 
 def _law(

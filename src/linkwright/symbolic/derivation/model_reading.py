@@ -43,7 +43,13 @@ from linkwright.symbolic.formulas.formula import Sum, Symbol, number, symbols, t
 _AXES = "xyz"
 Names = Mapping[str, Sum]
 _NO_NAMES: Names = {}
-_WORDS = {"JointForce": "joint force", "PointForce": "force", "AppliedWrench": "wrench", "Bushing": "bushing"}
+_WORDS = {
+    "JointForce": "joint force",
+    "PointForce": "force",
+    "AppliedWrench": "wrench",
+    "Bushing": "bushing",
+    "ReactionFriction": "friction",
+}
 
 
 def model_of(
