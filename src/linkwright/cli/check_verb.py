@@ -171,11 +171,8 @@ def _in(value: float, text: str | None) -> str:
 
 def force_lines(mechanism: Mechanism) -> list[str]:
     """Forces, the initial state, bodies without mass where they matter, and what SYSTEM asks for."""
-    from linkwright.model.elements import (  # weight: the description, which --help needs not
-        AppliedWrench,
-        JointForce,
-        ReactionFriction,
-    )
+    # weight: the description, which --help needs not
+    from linkwright.model.elements import AppliedWrench, JointForce, ReactionFriction
     from linkwright.model.expression import numeric_values
     from linkwright.model.model_checks import listed
     from linkwright.model.quantities import dimension_of, spoken

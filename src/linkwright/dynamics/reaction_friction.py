@@ -204,12 +204,12 @@ class ReactionFrictions:
         x = self.forces(q, v, tau, t, wrenches)
         return np.asarray(tau) + (x[..., :, None] * self.pushes(q, t)).sum(axis=-2)
 
-    def forward(self, q: Any, v: Any, tau: Any, t: Any, wrenches: Any, method: Any, out: Any) -> Floats:
+    def forward(self, q: Any, v: Any, tau: Any, t: Any, wrenches: Any, method: Any, memory: Any) -> Floats:
         """The accelerations of `Mechanism.forward_dynamics`."""
         forces = self.joint_forces(q, v, tau, t, wrenches)
-        return self.bare.forward_dynamics(q, v, forces, t=t, wrenches=wrenches, method=method, out=out)
+        return self.bare.forward_dynamics(q, v, forces, t=t, wrenches=wrenches, method=method, out=memory)
 
-    def inverse(self, q: Any, v: Any, a: Any, t: Any, wrenches: Any, weights: Any, out: Any) -> Floats:
+    def inverse(self, q: Any, v: Any, a: Any, t: Any, wrenches: Any, weights: Any, memory: Any) -> Floats:
         """The joint forces of `Mechanism.inverse_dynamics`."""
         forces = {
             id(mech): mech.inverse_dynamics(q, v, a, t=t, wrenches=wrenches, weights=weights)
@@ -218,10 +218,10 @@ class ReactionFrictions:
         rates = (self.pushes(q, t) * np.asarray(v)[..., None, :]).sum(axis=-1)
         x = self._agreed(lambda mech: _reactions(mech, q, v, forces[id(mech)], t, wrenches), rates, t)
         total = self.combined(x, lambda mech: forces[id(mech)], 1)
-        if out is None:
+        if memory is None:
             return total
-        out[...] = total
-        return np.asarray(out)
+        memory[...] = total
+        return np.asarray(memory)
 
     def reactions(self, q: Any, v: Any, tau: Any, t: Any) -> Floats:
         """The wrenches of `Mechanism.reactions`."""
