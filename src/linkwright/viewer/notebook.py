@@ -22,6 +22,7 @@ from linkwright.model.elements import Coupling
 from linkwright.model.mechanism_views import body_table, joint_table
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
+from linkwright.viewer.gear_parts import gear_rims
 from linkwright.viewer.page import Motion, view_of
 from linkwright.viewer.shapes import body_colors, skeleton, stretched
 
@@ -172,6 +173,8 @@ def drawn(d: Description, q: Floats) -> str:
         return np.asarray(motion.places(body, points)[0])
 
     points = [at(b, p) for many in (bones.joined, bones.more) for b, p in many.items() if len(p)]
+    rims = list(gear_rims(d, motion, bones.radius))
+    points += [at(body, rim) for body, rim in rims]
     if not points:
         return ""
     everything = np.concatenate(points)
@@ -190,6 +193,11 @@ def drawn(d: Description, q: Floats) -> str:
         return PICTURE_WIDTH / 2 + float(x), PICTURE_HEIGHT / 2 - float(y)
 
     parts = []
+    for body, rim in rims:
+        line = "L".join(f"{x:.1f} {y:.1f}" for x, y in (seen(body, point) for point in rim))
+        ink = f"fill='{color_of(body)}' fill-opacity='.15' stroke='{color_of(body)}' stroke-width='1.2'"
+        parts.append(f"<path d='M{line}z' {ink}><title>{safe(d.body_name(body))}</title></path>")
+    geared = {body for body, _ in rims}
     for thing, first, second in stretched(d, d.nb):
         a, b = seen(first.body, first.p), seen(second.body, second.p)
         parts.append(f"<path {_line(a, b)} stroke='currentColor' stroke-opacity='.55' stroke-dasharray='3 2'>")
@@ -205,11 +213,11 @@ def drawn(d: Description, q: Floats) -> str:
         for lines, thick in ((strong, 5), (slim, 2.5)):
             ink = f"stroke='{color_of(body)}' stroke-width='{thick}' stroke-linecap='round'"
             parts += [f"<path {place} {ink}>{name}</path>" for place in lines]
-        if not strong:
+        if not strong and body not in geared:
             x, y = seen(body, next(iter([*bones.joined[body], *bones.more[body]]), np.zeros(3)))
             box = f"x='{x - 6:.1f}' y='{y - 6:.1f}' width='12' height='12' rx='2'"
             parts.append(f"<rect {box} fill='{color_of(body)}'>{name}</rect>")
-        elif len(bones.joined[body]) < 2 and len(bones.more[body]):
+        elif strong and len(bones.joined[body]) < 2 and len(bones.more[body]):
             x, y = seen(body, bones.more[body][-1])
             parts.append(f"<circle cx='{x:.1f}' cy='{y:.1f}' r='5' fill='{color_of(body)}'>{name}</circle>")
     for body, joined in bones.joined.items():

@@ -18,6 +18,7 @@ from linkwright.model.body_motion import place
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Rod
 from linkwright.spatial.rotation import euler_parameters
+from linkwright.viewer.gear_parts import gear_solids
 from linkwright.viewer.page import Motion, View, along, box, checked, outermost, view_of
 from linkwright.viewer.shapes import (
     Part,
@@ -71,13 +72,14 @@ def scene(
     shapes = _shapes(description, motion, meshes, remarks)
     extent = [motion.places(body, _bounds(part, meshes))[0] for body, parts in shapes.items() for part in parts]
     bones = skeleton(description, motion, np.concatenate([np.zeros((0, 3)), *extent]))
-    parts = {body: shapes.get(body, []) for body in range(GROUND, drawn)}
+    parts = {body: list(shapes.get(body, ())) for body in range(GROUND, drawn)}
+    geared = _gears(description, motion, bones.radius, parts, meshes, remarks)
     glyphs = joint_parts(description, motion, bones.radius, color_of)
     sliders = {body for body, part in glyphs if body >= 0 and part.color == color_of(body)}
     for body in range(drawn):
         # A body that is one point is its slider where it has one.
-        if body not in shapes and (bones.bars[body] or body not in sliders):
-            parts[body] = sticks(bones, body, color_of(body))
+        if body not in shapes and (bones.bars[body] or body not in sliders | geared):
+            parts[body] += sticks(bones, body, color_of(body))
     for body, part in glyphs:
         if body in shapes and part.color == color_of(body):
             continue  # and its shape is its slider
@@ -176,6 +178,26 @@ def _shapes(description: Description, motion: Motion, meshes: list[Mesh], remark
         color = shape.color or color_of(at.body)
         shapes.setdefault(at.body, []).append(Part(shape.kind, size, at.p, at.r, color, "body", mesh))
     return shapes
+
+
+def _gears(
+    d: Description, motion: Motion, unit: float, parts: dict[int, list[Part]], meshes: list[Mesh], remarks: list[str]
+) -> set[int]:
+    """Put gears with their teeth, racks and belts to the parts of their bodies; the bodies that have some."""
+    geared: set[int] = set()
+    used = sum(mesh.bytes for mesh in meshes)
+    for body, part, mesh in gear_solids(d, motion, unit, body_colors(d)):
+        if mesh is None:
+            parts[body].append(part)
+            continue
+        used += mesh.bytes
+        if used > MESH_BUDGET:
+            remarks.append("some gears are not drawn: their teeth are too many for one page")
+            break
+        meshes.append(mesh)
+        parts[body].append(replace(part, mesh=len(meshes) - 1))
+        geared.add(body)
+    return geared
 
 
 def _mesh(folder: str, file: str, meshes: list[Mesh]) -> int | FormatError:
