@@ -20,12 +20,16 @@ PARAMETER L = 2;
 BODY "ground{HOSTILE}" (ground); BODY "body{HOSTILE}" (mass = 1, inertia = (1, 1, 1));
 TRIAD "tip{HOSTILE}" (associated body = "body{HOSTILE}", origin = (L, 0, 0));
 REVOLUTE JOINT "joint{HOSTILE}" (triad = "ground{HOSTILE}", triad = "body{HOSTILE}");
+PART arm (of) {{{{ BODY "hand{HOSTILE}" (mass = 1, inertia = (1, 1, 1));
+  WELD "wrist{HOSTILE}" (body = of, body = "hand{HOSTILE}", at = (0, 0)); }}}}
+REPEAT i = 1 .. 2 {{{{ USE arm AS arm[i] (of = "body{HOSTILE}"); }}}}
 SPRING "spring{HOSTILE}" (joint = "joint{HOSTILE}", stiffness = 5);
 BUSHING "bushing{HOSTILE}" (triad = "ground{HOSTILE}", triad = "tip{HOSTILE}", stiffness = 5);
 {{}}
 ENDMODEL
 """
 DRIVER = f'DRIVER "driver{HOSTILE}" ("joint{HOSTILE}".angle = TIME);'
+FLAWS = ["", f'ROD "rod{HOSTILE}" (triad = nobody);', f'USE arm AS "a{HOSTILE}" (of = "no{HOSTILE}");']
 #: Every verb that reads a file, and what is given to it besides; `bench`, `cam`, `demo` and `study` read none.
 VERBS = {
     "check": (DRIVER, []),
@@ -45,7 +49,7 @@ def obeyed(text: str) -> str:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("flaw", ["", f'ROD "rod{HOSTILE}" (triad = nobody);'], ids=["good", "bad"])
+@pytest.mark.parametrize("flaw", FLAWS, ids=["good", "bad", "bad part"])
 def test_no_verb_lets_a_name_reach_the_terminal(capsys, tmp_path, monkeypatch, verb, flaw):
     monkeypatch.chdir(tmp_path)
     more, words = VERBS[verb]

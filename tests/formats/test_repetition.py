@@ -1,6 +1,7 @@
 """REPEAT, PART, USE and arrays make the model that is written without them, to the last bit."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,7 @@ ENDMODEL"""
 
 
 FEET, HEADS = (-10, 10, 110, 130, 230, 250), (-50, 50, 70, 170, 190, 290)  # degrees, of the platform of the page
+NESTED = "".join(f"PART a{k} {{ USE a{k + 1} AS u; }}" for k in range(60)) + "PART a60 { BODY b; } USE a0 AS x;"
 DOUBLED = "".join(f"PARAMETER a{k} = a{k - 1}+a{k - 1};" for k in range(1, 60))
 
 
@@ -231,6 +233,7 @@ def test_texts_without_repetitions_are_left_alone():
             "".join(f"PARAMETER n{k} = n{k + 1};" for k in range(999)) + "REPEAT i = 1 .. n0 { BODY b[i]; }",
             "operations",
         ),
+        (NESTED, "more than 40 parts and REPEATs one inside the other"),
         ("REPEAT i = 1 .. 1e300 { BODY b[i]; }", "this is too large"),
         ("PARAMETER n = n; REPEAT i = 1 .. n { BODY b[i]; }", "operations to compute"),
     ],
@@ -362,3 +365,35 @@ def test_the_scissor_lift_is_five_stages_in_25_lines():
     d = parse_mks(text)
     assert (len(d.body_names), len(d.joint_names)) == (12, 17)
     assert len(parse_mks(text, parameters={"n": 20}).body_names) == 42
+
+
+TEXTS = sorted([*MODELS.glob("*.mks"), *(MODELS.parents[1] / "tests/fuzz/corpus/mks").glob("*.mks")])
+_OUTSIDE = re.compile(r"\s*(system|parameter|gravity)\b", re.I)
+
+
+def parts_of(text: str) -> tuple[str, str, str]:
+    """MODEL and its name, what a PART cannot have in it, and all other statements."""
+    comments = r'("[^"\n]*")|#[^\n]*|//[^\n]*|/\*.*?\*/'
+    text = re.sub(comments, lambda match: match[1] or " ", text, flags=re.S)
+    model, name, body = re.match(r'\s*(model)\s+("[^"]*"|\w+)\s*;?(.*)\bendmodel', text, re.I | re.S).groups()
+    statements = [s for s in body.split(";") if s.strip()]
+    outside = [s for s in statements if _OUTSIDE.match(s)]
+    inside = [s for s in statements if not _OUTSIDE.match(s)]
+    return f"{model} {name}\n", ";".join([*outside, ""]), ";".join([*inside, ""])
+
+
+@pytest.mark.parametrize("file", [f for f in TEXTS if "{" not in f.read_text(encoding="utf-8")], ids=lambda f: f.stem)
+def test_every_statement_may_stand_in_a_repeat_and_in_a_part(file):
+    """All models there are, within a REPEAT of one round, and as a PART that is used once."""
+    head, outside, inside = parts_of(file.read_text(encoding="utf-8"))
+    plain = parse_mks(f"{head}{outside}{inside}ENDMODEL", folder=str(file.parent))
+    once = parse_mks(f"{head}{outside}REPEAT zz = 1 .. 1 {{ {inside} }} ENDMODEL", folder=str(file.parent))
+    assert_same(plain, once)
+    used = parse_mks(f"{head}{outside}PART all {{ {inside} }} USE all AS u; ENDMODEL", folder=str(file.parent))
+    assert [name.removeprefix("u.") for name in used.body_names] == list(plain.body_names)
+    assert written_without("u.", used) == written_without("", plain)
+
+
+def written_without(prefix: str, d: Description) -> list[str]:
+    """The text of a description without a prefix of names, quotes and line breaks."""
+    return " ".join(write_mks(d).replace(f'"{prefix}', "").replace('"', "").split()).split(";")

@@ -32,6 +32,7 @@ from linkwright.formats.mks.values import CONSTANTS
 
 MAX_STATEMENTS = 30_000  # that repetitions make
 MAX_ROUNDS = 30_000  # of all REPEATs
+MAX_DEPTH = 40  # of REPEATs and parts one inside the other
 MAX_PIECES = 3_000_000  # of the statements that they make
 
 
@@ -115,6 +116,10 @@ class _Expansion(Substitution):
     # -- blocks -------------------------------------------------------------------------------------------
     def _make(self, pieces: Sequence[Statement], c: Context) -> None:
         """The statements of a block, or of the whole text."""
+        if c.depth > MAX_DEPTH:
+            raise Fault(
+                pieces[0].head if pieces else None, f"more than {MAX_DEPTH} parts and REPEATs one inside the other"
+            )
         for s in pieces:
             if c.inner and s.head.text.lower() == "parameter":
                 c = self._local(s, c)
@@ -205,7 +210,7 @@ class _Expansion(Substitution):
             raise Fault(name, f"there is a part {name.text!r} already, in line {line}; choose another name")
         self._instances[name.text.lower()] = use
         values = self._arguments(use, part, c)
-        inside = Context(values, name.text, self._local_names[key], c.trail, (*c.parts, key))
+        inside = Context(values, name.text, self._local_names[key], c.trail, (*c.parts, key), c.depth)
         self._make(part.pieces, inside.within(f"USE {word.text} AS {name.text}"))
 
     def _arguments(self, use: Use, part: Block, c: Context) -> dict[str, Bound]:
@@ -223,7 +228,7 @@ class _Expansion(Substitution):
                 hint = did_you_mean(key, names) or (f"; it has {', '.join(names)}" if names else "; it has none")
                 raise Fault(entry.label, f"PART {use.part.text!r} has no parameter {entry.label.text!r}{hint}")
             values[key] = self.value(entry.value, c, True)
-        whole = Context(self.arrays, trail=c.trail, inner=True)
+        whole = Context(self.arrays, trail=c.trail, depth=c.depth + 1)
         for entry in part.items:
             label = entry.label or entry.value
             if not isinstance(label, Word) or not label.text.isidentifier():

@@ -10,6 +10,7 @@ from linkwright.errors import MksError
 
 MOST = 50  # problems reported of one file
 _LONGEST = 400  # letters of a message, which may name something long
+_TRAIL = 250  # letters of the repetitions around a problem
 _WIDTH = 110  # columns of a line that are shown
 
 
@@ -71,6 +72,7 @@ class Problems:
             if (at.start, at.end) in self._repeated:
                 return
             self._repeated.add((at.start, at.end))
+            trail = trail if len(trail) <= _TRAIL else f"... {trail[-_TRAIL:].partition(', ')[2]}"
             message = f"{message[:_LONGEST]} (in {trail})"
         elif len(message) > _LONGEST:
             message = message[:_LONGEST] + "..."

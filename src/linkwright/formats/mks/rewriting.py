@@ -131,6 +131,8 @@ class Rewriter:
         if entry.label is None and isinstance(piece, Word) and head not in _UNLABELLED:
             return entry  # a flag
         named = head not in _UNLABELLED and entry.key not in _NO_NAMES
+        if entry.key == "axes" and isinstance(piece, Word) and piece.text.lower() == "ground":
+            named = False  # the axes of ground, whatever the body ground is called
         return Item(entry.start, entry.end, label, self.put(piece, named))
 
     def statement(self, s: Statement, name: Word | None, trail: str) -> Statement:

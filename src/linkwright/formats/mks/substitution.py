@@ -46,13 +46,18 @@ class Context:
     names: frozenset[str] = frozenset()
     trail: str = ""
     parts: tuple[str, ...] = ()
-    inner: bool = False
+    depth: int = 0  # of REPEATs and parts one inside the other
+
+    @property
+    def inner(self) -> bool:
+        """Whether statements are made again and again here."""
+        return self.depth > 0
 
     def with_value(self, name: str, bound: Bound) -> Context:
         return replace(self, values={**self.values, name.lower(): bound})
 
     def within(self, trail: str) -> Context:
-        return replace(self, inner=True, trail=f"{self.trail}, {trail}" if self.trail else trail)
+        return replace(self, depth=self.depth + 1, trail=f"{self.trail}, {trail}" if self.trail else trail)
 
 
 class Substitution(Rewriter):
