@@ -140,7 +140,7 @@ class Mechanism(MechanismBase):
         """The frictions that follow reactions, or None."""
         from linkwright.dynamics.reaction_friction import frictions_of  # weight: few mechanisms have any
 
-        return frictions_of(self)
+        return frictions_of(self, None if self._source is None else self._source.friction)
 
     def _placed(self, t: float) -> Description:
         from linkwright.dynamics.closed.initial_state import placed  # weight: dynamics.closed

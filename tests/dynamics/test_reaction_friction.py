@@ -13,6 +13,9 @@ from scipy.optimize import brentq, fsolve
 import linkwright as lw
 from linkwright.errors import JammedError, ModelError
 from linkwright.formats.mks.mks_reader import parse_mks
+from linkwright.formats.mks.mks_writer import write_mks
+from linkwright.sweeps.case_engine import Engine
+from linkwright.sweeps.task import make_task
 
 G = 9.81
 
@@ -44,6 +47,34 @@ def test_a_guide_of_a_length_bears_the_couple_at_its_ends() -> None:
     ends = abs(across / 2 + couple / length) + abs(across / 2 - couple / length)
     assert ends > across  # one end lifts
     np.testing.assert_allclose(force, mu * ends - 2.0 * G * np.sin(slope), rtol=1e-9)
+
+
+def test_a_shaft_bears_its_overhung_weight_in_two_bearings_and_a_collar() -> None:
+    """Levers: of a weight at 0.06 m before the middle of 0.1 m, the near bearing has 1.1 of it and the far one 0.1."""
+    slope, mu, weight = 0.3, 0.2, 1.5 * G
+    with lw.Builder("shaft") as b:
+        shaft = b.body("shaft", 1.5, (0.06 * np.cos(slope), 0.0, 0.06 * np.sin(slope)), (0.01, 0.01, 0.01))
+        b.joint("revolute", b.ground, shaft, "bearing", axis=(np.cos(slope), 0, np.sin(slope)))
+        b.reaction_friction("bearing", mu, 0.02, axial_radius=0.03, length=0.1, speed=1e-6)
+    torque = b.build().inverse_dynamics([0.0], [1e-3], [0.0])[0]
+    across, along = weight * np.cos(slope), weight * np.sin(slope)
+    np.testing.assert_allclose(torque, mu * (0.02 * across * (1.1 + 0.1) + 0.03 * along), rtol=1e-6)
+
+
+SWINGING = """MODEL pendulum
+SYSTEM (DYNAMIC ANALYSIS, ending time = 1, print interval = 0.1);
+PARAMETER mu = {mu}; PARAMETER arm = 0.5;
+GRAVITY (0, -9.81, 0);
+BODY g (ground); BODY bob (mass = 2, com = (0, -arm, 0), inertia = (0.01, 0.01, 0.01));
+HINGE pivot (body = g, body = bob, at = (0, 0));
+FRICTION pin (joint = pivot, coefficient = mu, radius = 30 mm);
+INITIAL (pivot.angle = 1);
+ENDMODEL
+"""
+
+
+def loaded(text: str) -> lw.Mechanism:
+    return lw.Mechanism(parse_mks(text))
 
 
 def pendulum(mu: float, radius: float, *, speed: float = 0.01, start: float = 1.0) -> lw.Mechanism:
@@ -302,9 +333,37 @@ def test_what_cannot_hold_it_says_so(tmp_path: Path) -> None:
 
 
 def test_a_sweep_of_inverse_dynamics_follows_the_coefficient() -> None:
-    mech = drawer(0.2)
-    study = lw.sweep(mech, {"mu": [0.0, 0.3]}, "pull = max(pull.force)", times=[0.0, 0.1], analysis="inverse dynamic")
-    np.testing.assert_allclose(np.asarray(study.data["pull"]).reshape(-1), [10.0, 10.0 / 0.1], rtol=1e-7)
+    engine = Engine(make_task(drawer(0.2), ["mu"], "max(pull.force)", times=[0.0, 0.1], analysis="inverse dynamic"))
+    pulls = engine.run(np.array([[0.0], [0.3]])).arrays["max(pull.force)"]
+    np.testing.assert_allclose(pulls, [10.0, 10.0 / 0.1], rtol=1e-7)
+
+
+def test_simulated_cases_are_those_of_analyses() -> None:
+    mech = loaded(SWINGING.format(mu=0.1))
+    engine = Engine(make_task(mech, ["mu"], "end = final(pivot.angle)", times=[0.0, 0.2, 0.4]))
+    values = engine.run(np.array([[0.0], [0.1], [0.4]])).arrays["end"]
+    for mu, value in zip((0.0, 0.1, 0.4), values, strict=True):
+        sol = lw.analyse(loaded(SWINGING.format(mu=mu)), times=[0.0, 0.2, 0.4])
+        np.testing.assert_allclose(value, sol.joint("pivot")[-1, 0], rtol=1e-9)
+
+
+def test_another_coefficient_needs_no_other_programs() -> None:
+    mech = loaded(SWINGING.format(mu=0.1))
+    other = mech.with_parameters(mu=0.2)
+    assert other.friction.bare is mech.friction.bare
+    longer = mech.with_parameters(arm=0.7)
+    assert longer.friction.bare.programs.source is mech.friction.bare.programs
+    q, v = np.array([0.3]), np.array([1.0])
+    fresh = loaded(SWINGING.format(mu=0.1).replace("arm = 0.5", "arm = 0.7"))
+    a = longer.forward_dynamics(q, v, [0.0])
+    np.testing.assert_allclose(a, fresh.forward_dynamics(q, v, [0.0]), rtol=1e-12)
+
+
+def test_at_rest_it_is_not_there_and_a_note_says_so() -> None:
+    mech = loaded(SWINGING.format(mu=0.1))
+    sol = lw.analyse(mech, analysis="static", times=[0.0])
+    np.testing.assert_allclose(sol.q[0], 0.0, atol=1e-6)
+    assert any("at rest there is no force of 'pin', which follows reactions" in note for note in sol.status.notes)
 
 
 def test_a_locked_joint_takes_its_friction_with_it() -> None:
@@ -317,15 +376,9 @@ def test_a_model_is_written_as_it_was_read() -> None:
     with lw.Builder("x") as b:
         b.joint("revolute", b.ground, b.body("a", 1.0), "j")
         e = b.reaction_friction("j", b.parameter("mu", 0.3), 0.01, axial_radius=0.02, length=0.05, speed=0.1, name="f")
-    (again,) = parse_mks(lw_text(b.build())).elements
+    (again,) = parse_mks(write_mks(b.description())).elements
     assert again == e
-    assert parse_mks(lw_text(lw.Mechanism(d))).elements == d.elements
-
-
-def lw_text(mech: lw.Mechanism) -> str:
-    from linkwright.formats.mks.mks_writer import write_mks
-
-    return write_mks(mech.description)
+    assert parse_mks(write_mks(d)).elements == d.elements
 
 
 def test_builder_refuses_what_is_no_friction_of_a_joint() -> None:

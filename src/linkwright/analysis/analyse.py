@@ -222,7 +222,10 @@ def _static(mech: Mechanism, points: Floats, progress: Progress | None) -> Solut
             unstable = f"the equilibrium at t = {t:.6g} s is unstable: the least push takes the mechanism out of it"
         if progress is not None:
             progress(k + 1, len(when))
-    status = replace(status, notes=(*nearest.notes, *state.notes, *((unstable,) if unstable else ())))
+    further = [unstable] if unstable else []
+    if mech.friction is not None:
+        further.append(f"at rest there is no force of {listed(list(mech.friction.names))}, which follows reactions")
+    status = replace(status, notes=(*nearest.notes, *state.notes, *further))
     none = np.zeros((len(rows), mech.nv))
     table = np.array(rows).reshape(len(rows), mech.nq)
     counters = Counters(newton_iterations=work, points=len(rows))

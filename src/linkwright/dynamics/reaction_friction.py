@@ -11,7 +11,7 @@ that coefficients growing from zero lead to. Where that branch has ended, the me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,10 @@ from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
 from linkwright.dynamics.functions import Request
 from linkwright.errors import JammedError, ModelError
+from linkwright.model.description import Description
 from linkwright.model.elements import JointForce, ReactionFriction
 from linkwright.model.expression import Name
+from linkwright.model.model_checks import parameters_used
 from linkwright.model.topology import reacting_bodies
 from linkwright.spatial.algebra import Array
 from linkwright.tape.block import less, where
@@ -45,17 +47,18 @@ Exerted = Callable[["Mechanism"], Array]
 class ReactionFrictions:
     """The frictions of one mechanism that follow reactions."""
 
-    def __init__(self, mech: Mechanism, frictions: Sequence[ReactionFriction]) -> None:
+    def __init__(
+        self, mech: Mechanism, frictions: Sequence[ReactionFriction], source: ReactionFrictions | None
+    ) -> None:
+        """`source` has those of the mechanism that differs from this one in values of parameters alone."""
         d = mech.description
         self.frictions = frictions
         names = {e.name: f"force of friction {e.name}" for e in frictions}
-        elements = tuple(
-            JointForce(e.name, e.joint, Name(names[e.name])) if isinstance(e, ReactionFriction) else e
-            for e in d.elements
-        )
-        forces = dict.fromkeys(names.values(), 0.0)
         #: The mechanism without these frictions; and with one of them at a time exerting 1.
-        self.bare: Mechanism = type(mech)(replace(d, elements=elements, parameters={**d.parameters, **forces}))
+        self.bare: Mechanism = type(mech)(_without_friction(d, names)) if source is None else source.bare
+        changed = {name: x for name, x in mech.programs.values.items() if name in self.bare.parameters}
+        if source is not None and changed:
+            self.bare = source.bare.with_parameters(**changed)
         self.units = [self.bare.with_parameters(**{name: 1.0}) for name in names.values()]
         constants = np.array([[float(law.evaluate(d.parameters)) for law in e.laws] for e in frictions])
         self.coefficient, _, _, _, self.speed = constants.T
@@ -95,7 +98,7 @@ class ReactionFrictions:
         still = np.zeros(self.bare.nv)
         for e, unit in zip(self.frictions, self.units, strict=True):
             position = tree.joint_positions.get(e.joint)
-            if position is None or has_followers(d):
+            if position is None or d.mimics:
                 request = Request("tree_forces")
                 rows.append(
                     self.bare.kernels.evaluate(request, q, still, still, t=t)
@@ -253,15 +256,26 @@ class ReactionFrictions:
         return tuple(e.name for e in self.frictions)
 
 
-def frictions_of(mech: Mechanism) -> ReactionFrictions | None:
-    """The frictions of a mechanism that follow reactions, or None without any."""
+def frictions_of(mech: Mechanism, source: ReactionFrictions | None) -> ReactionFrictions | None:
+    """The frictions of a mechanism that follow reactions, or None without any; `source` as `ReactionFrictions`."""
     frictions = [e for e in mech.description.elements if isinstance(e, ReactionFriction)]
-    return ReactionFrictions(mech, frictions) if frictions else None
+    return ReactionFrictions(mech, frictions, source) if frictions else None
 
 
-def has_followers(d: Any) -> bool:
-    """Whether joints share coordinates."""
-    return bool(d.mimics)
+def _without_friction(d: Description, forces: Mapping[str, str]) -> Description:
+    """The description in which each friction exerts the value of a further parameter, named in `forces`.
+
+    Parameters of frictions alone are left out, so that other values of them are the same description.
+    """
+    frictions = [e for e in d.elements if isinstance(e, ReactionFriction)]
+    others = tuple(
+        JointForce(e.name, e.joint, Name(forces[e.name])) if isinstance(e, ReactionFriction) else e for e in d.elements
+    )
+    bare = replace(d, elements=others)
+    used = parameters_used(bare) | {name for x in d.bindings.values() for name in x.names()}
+    idle = {name for e in frictions for law in e.laws for name in law.names()} - used
+    parameters = {name: x for name, x in d.parameters.items() if name not in idle}
+    return replace(bare, parameters={**parameters, **dict.fromkeys(forces.values(), 0.0)})
 
 
 def _reactions(mech: Mechanism, q: Any, v: Any, tau: Any, t: Any, wrenches: Any) -> Array:

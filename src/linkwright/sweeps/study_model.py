@@ -62,6 +62,8 @@ class StudyModel:
     @cached_property
     def opens(self) -> bool:
         """Whether the programs of dynamics can have the swept parameters as inputs."""
+        if self.base.friction is not None:  # which no program holds: cases run one by one
+            return False
         try:
             self.base.programs.check(Request("forward_dynamics", free=self.names))
         except LinkwrightError:
