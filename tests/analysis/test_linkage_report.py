@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from linkwright.analysis.grashof import four_bar_category, slider_crank_category
 from linkwright.errors import LinkwrightError, NameNotFound
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
-TURN = np.linspace(0.0, 2 * np.pi, 91)
+TURN = np.linspace(0.0, 2 * np.pi, 61)
 START = 0.7
 CRANK_ROCKER = (3.0, 1.0, 3.0, 2.5)
 
@@ -26,6 +27,11 @@ def angle_of(opposite: float, one: float, other: float) -> float:
 
 def report_of(mech: lw.Mechanism, times: Floats = TURN, **options: object) -> lw.LinkageReport:
     return lw.linkage_report(mech, times=times, **options)  # type: ignore[arg-type]
+
+
+@cache
+def of_model(name: str) -> lw.LinkageReport:
+    return lw.linkage_report(MODELS / f"{name}.mks")
 
 
 # -- Grashof --------------------------------------------------------------------------------------------------------
@@ -84,7 +90,7 @@ def test_special_four_bars_are_named() -> None:
 
 
 def test_every_four_bar_of_a_six_bar_is_found() -> None:
-    report = lw.linkage_report(MODELS / "windscreen_wiper.mks")
+    report = of_model("windscreen_wiper")
     assert [x.links for x in report.loops] == [
         ("cowl", "motor_crank", "rod", "arm"),
         ("cowl", "arm", "tie_rod", "arm2"),
@@ -93,7 +99,7 @@ def test_every_four_bar_of_a_six_bar_is_found() -> None:
 
 
 def test_blocks_on_lines_and_inversions_of_slider_cranks_are_links_too() -> None:
-    report = lw.linkage_report(MODELS / "quick_return.mks")
+    report = of_model("quick_return")
     assert [(x.kind, x.category) for x in report.loops] == [
         ("slider-crank", "swinging guide"),
         ("double slider", "double slider"),
@@ -104,8 +110,7 @@ def test_blocks_on_lines_and_inversions_of_slider_cranks_are_links_too() -> None
 
 
 # -- transmission ---------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("axes", [FLAT, TILTED], ids=["flat", "tilted"])
-@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e4])
+@pytest.mark.parametrize(("axes", "scale"), [(FLAT, 1.0), (TILTED, 1e-3), (TILTED, 1e4)])
 def test_transmission_angle_of_a_four_bar_by_the_law_of_cosines(axes: Floats, scale: float) -> None:
     g, r, c, s = (scale * x for x in CRANK_ROCKER)
     report = report_of(four_bar((g, r, c, s), START, axes))
@@ -249,7 +254,7 @@ def test_centres_of_links_that_slide_are_at_infinity() -> None:
 
 @pytest.mark.parametrize("name", ["peaucellier", "quick_return", "windscreen_wiper"])
 def test_any_three_links_have_their_centres_on_a_line(name: str) -> None:
-    report = lw.linkage_report(MODELS / f"{name}.mks")
+    report = of_model(name)
     for time in report.time[[10, 33, 77]]:
         links = {link for pair in report.centres(time) for link in pair}
         assert len(report.centres(time)) == len(links) * (len(links) - 1) // 2
@@ -327,7 +332,7 @@ def test_a_mechanism_without_a_driver_goes_through_its_cycle() -> None:
 
 
 def test_the_time_ratio_of_a_quick_return() -> None:
-    report = lw.linkage_report(MODELS / "quick_return.mks")
+    report = of_model("quick_return")
     for name in ("arm_swings.angle", "ram_slides.shift"):  # sin α = crank / height = 1/2
         assert report.outputs[name].time_ratio == pytest.approx((np.pi + np.pi / 3) / (np.pi - np.pi / 3), abs=1e-9)
 
@@ -367,8 +372,8 @@ def test_hydraulic_cylinders_are_inputs(distance: bool) -> None:
         assert report.input == "distance(foot, eye)"
 
 
-def test_with_two_drivers_the_others_stand_still() -> None:
-    # A five-bar with two cranks: with one of them held, the pin between the couplers turns about that coupler's foot.
+def five_bar(ratio: float | None = None) -> lw.Mechanism:
+    """Two cranks on ground, 3 apart, two couplers; the second crank is driven, or geared to the first."""
     with lw.Builder("five-bar") as b:
         one, two, left, right = (b.body(x) for x in ("one", "two", "left", "right"))
         for body, x in ((one, (0, 0, 0)), (two, (3, 0, 0)), (left, (0, 1, 0)), (right, (3, 1, 0))):
@@ -377,10 +382,44 @@ def test_with_two_drivers_the_others_stand_still() -> None:
         b.joint("revolute", b.triad(b.ground, origin=(3, 0, 0)), two, "e")
         b.joint("revolute", b.triad(one, origin=(0, 1, 0)), left, "b")
         b.joint("revolute", b.triad(two, origin=(0, 1, 0)), right, "d")
-        b.joint("revolute", b.triad(left, origin=(1.5, 1, 0)), b.triad(right, origin=(-1.5, 1, 0)), "c")
+        b.joint("revolute", b.triad(left, origin=(1.5, 2, 0)), b.triad(right, origin=(-1.5, 2, 0)), "c")
         b.driver("joint", "a", lambda t: 0.3 * t, name="first")
-        b.driver("joint", "e", lambda t: 0.2 * t, name="second")
-    mech = b.build()
+        if ratio is None:
+            b.driver("joint", "e", lambda t: 0.2 * t, name="second")
+        else:
+            b.mimic("e", "a", ratio)
+    return b.build()
+
+
+def test_geared_linkages_have_all_but_transmission_at_geared_links() -> None:
+    mech, times = five_bar(2.0), np.linspace(0, 21, 91)
+    report = report_of(mech, times, outputs=["e", "b", "c"])
+    sol = lw.analyse(mech, times=times)
+    for name in "ebc":
+        assert np.allclose(0.3 * report.output(name).ratio, sol.joint_rate(name)[:, 0], atol=1e-12)
+    assert not report.transmission  # both cranks drive
+    assert len(report.output("c").centres) == 4
+    cycle = lw.linkage_report(mech, cycle=True, outputs=["e", "c"])
+    assert cycle.closed
+    assert np.ptp(cycle.output("e").values) == pytest.approx(4 * np.pi, abs=1e-9)
+    ends = [[(x.end, pytest.approx(x.output, abs=1e-9)) for x in r.output("c").centres] for r in (cycle, report)]
+    assert ends[0] == [(x.end, x.output) for x in report.output("c").centres]
+
+
+@pytest.mark.parametrize("name", ["engine", "peaucellier", "slider_crank", "windscreen_wiper"])
+def test_ratios_are_those_of_the_rates_of_the_motion(name: str) -> None:
+    mech = lw.load(MODELS / f"{name}.mks")
+    report, sol = lw.linkage_report(mech), lw.analyse(mech, analysis="kinematic")
+    place, _, word = report.input.rpartition(".")
+    rate = sol.velocity(place)[:, 0] if word == "x" else sol.joint_rate(place)[:, 0]
+    for output, motion in report.outputs.items():
+        exact = sol.joint_rate(output.rpartition(".")[0])[:, 0]
+        assert np.allclose(motion.ratio * rate, exact, atol=1e-9 * np.abs(exact).max()), output
+
+
+def test_with_two_drivers_the_others_stand_still() -> None:
+    # With one crank held, the coupler on it turns about their pin.
+    mech = five_bar()
     with pytest.raises(LinkwrightError, match=r"has several drivers; name the input, as in input='a\.angle'"):
         report_of(mech)
     with pytest.raises(LinkwrightError, match=r"b\.angle is driven by none of 'first', 'second'"):
@@ -406,7 +445,7 @@ def test_a_simulated_motion_has_a_report_too() -> None:
 
 # -- what is printed and refused ------------------------------------------------------------------------------------
 def test_the_report_says_all_in_lines() -> None:
-    text = str(lw.linkage_report(MODELS / "four_bar.mks"))
+    text = str(of_model("four_bar"))
     for words in (
         "four_bar: planar, normal (0, 0, 1), input a.angle",
         "s + l = 4 < p + q = 5.5: crank-rocker, crank_bar turns fully",
@@ -414,6 +453,34 @@ def test_the_report_says_all_in_lines() -> None:
         "d.angle: dead centres: minimum 87.1340° at a.angle = 38.6248°",
     ):
         assert words in text, text
+
+
+def test_series_are_written_as_a_table(tmp_path: Path) -> None:
+    report = report_of(slider_crank(0.3, 1.0, 0.1, START), np.linspace(0, 1, 5))
+    report.save(tmp_path / "t.csv")
+    head, *rows = (tmp_path / "t.csv").read_text().splitlines()
+    assert head.split(",") == [
+        "time [s]",
+        "a.angle [rad]",
+        "slide.shift [m]",
+        "rate of slide.shift [m/rad]",
+        "advantage of slide.shift [1/m]",
+        "transmission angle of rod on block [rad]",
+    ]
+    assert len(rows) == 5
+    assert float(rows[-1].split(",")[3]) == report.outputs["slide.shift"].ratio[-1]
+    with pytest.raises(LinkwrightError, match=r"written as \.csv"):
+        report.save(tmp_path / "t.json")
+    report.plot(tmp_path / "t.png")
+    assert (tmp_path / "t.png").stat().st_size > 10_000
+    assert "slider-crank ground" in report._repr_html_()
+
+
+def test_lengths_are_in_the_units_of_the_model(tmp_path: Path) -> None:
+    text = (MODELS / "four_bar.mks").read_text().replace("SYSTEM (", "SYSTEM (length unit = mm, ")
+    path = tmp_path / "small.mks"
+    path.write_text(text)
+    assert "lengths 3, 1, 3, 2.5 mm" in lw.linkage_report(path, times=[0.0, 0.1]).report()
 
 
 def test_what_is_no_planar_linkage_is_refused_by_the_joint_that_is_not() -> None:

@@ -17,6 +17,8 @@ from linkwright.base.arrays import Floats
 
 #: A rate below this part of the largest is none.
 STILL = 1e-9
+#: By so much a maximum between samples must be larger than at the samples.
+BETTER = 1e-12
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,6 @@ def extreme(motion: LinkageMotion, values: Floats, of_state: Callable[[Floats], 
     if low < high and np.isfinite(values[[low, high]]).all():
         s = peak(lambda s: of_state(motion.state_at(s)), low, high)
         larger = of_state(motion.state_at(s))
-        if larger > most:
+        if larger > most + BETTER:
             where, most = s, larger
     return most, where

@@ -15,7 +15,7 @@ import numpy as np
 from linkwright.analysis.planar_chain import Chain, Connection, plane_of
 from linkwright.base.arrays import Floats
 from linkwright.model.description import Description
-from linkwright.model.units import LENGTH
+from linkwright.model.units import Units
 
 #: Sums of lengths that differ by less than this part are equal.
 EQUAL = 1e-9
@@ -56,31 +56,26 @@ class FourLinkLoop:
         text = f"{self.kind} {' – '.join(self.links)}"
         if self.kind == "double slider":
             return f"{text}: any link may turn fully"
-        factor, unit = (1.0, "m") if d is None else _unit(d)
-        sizes = [f"{x / factor:.6g}" for x in self.lengths]
+        metre = (Units() if d is None else d.units).shown("m")
+        sizes = [f"{metre.of(x):.6g}" for x in self.lengths]
         special = f" ({self.remark})" if self.remark else ""
         turns = f", {self.turning} turns fully" if self.turning else ", no link turns fully"
-        turns = ", some link turns fully, and at its dead centre the motion may branch" if self.at_change else turns
+        turns = ", all links can be in line, where the motion may branch" if self.at_change else turns
         if self.kind == "four-bar":
             s, p, q, long = sorted(self.lengths)
             sign = "=" if self.at_change else "<" if self.margin > 0.0 else ">"
-            sums = f"s + l = {(s + long) / factor:.6g} {sign} p + q = {(p + q) / factor:.6g}"
-            return f"{text}: lengths {', '.join(sizes)} {unit}; {sums}: {self.category}{special}{turns}"
+            sums = f"s + l = {metre.of(s + long):.6g} {sign} p + q = {metre.of(p + q):.6g}"
+            return f"{text}: lengths {', '.join(sizes)} {metre.text}; {sums}: {self.category}{special}{turns}"
         long, short = max(self.lengths[:2]), min(self.lengths[:2])
         sign = "=" if self.at_change else "<" if self.margin > 0.0 else ">"
-        sums = f"{(short + self.lengths[2]) / factor:.6g} {sign} {long / factor:.6g}"
-        names = f"{self.sides[0]} {sizes[0]}, {self.sides[1]} {sizes[1]}, offset {sizes[2]} {unit}"
+        sums = f"{metre.of(short + self.lengths[2]):.6g} {sign} {metre.of(long):.6g}"
+        names = f"{self.sides[0]} {sizes[0]}, {self.sides[1]} {sizes[1]}, offset {sizes[2]} {metre.text}"
         return f"{text}: {names}; shorter + offset = {sums}: {self.category}{turns}"
 
     @property
     def at_change(self) -> bool:
         """Whether all links can be in line, so that the motion may branch."""
         return self.category == "change point"
-
-
-def _unit(d: Description) -> tuple[float, str]:
-    unit = d.units.of(LENGTH)
-    return float(unit.factor), unit.text
 
 
 def four_bar_category(lengths: Sequence[float]) -> tuple[str, int | None, float]:

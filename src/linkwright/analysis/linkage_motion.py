@@ -344,5 +344,5 @@ def input_of(d: Description, name: str | None) -> Coordinate:
     if len(driven) == 1:
         return driven[0]
     some = "no driver of a coordinate" if not driven else "several drivers"
-    example = driven[0].name if driven else d.joint_names[0]
+    example = driven[0].name if driven else next((n for j, n in enumerate(d.joint_names) if d.kind_of(j).nv), "crank")
     raise LinkwrightError(f"{d.name!r} has {some}; name the input, as in input={example!r}")

@@ -4,8 +4,10 @@ advantage, dead centres and instant centres.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,12 +20,19 @@ from linkwright.analysis.linkage_motion import Coordinate, LinkageMotion, coordi
 from linkwright.analysis.linkage_results import OutputMotion, Transmission, Wording, time_ratio
 from linkwright.analysis.planar_chain import Chain, plane_normal
 from linkwright.analysis.transmission import Transfer, transfers
+from linkwright.base.arguments import path_text
 from linkwright.base.arrays import Floats
+from linkwright.base.files import atomic_text
+from linkwright.base.html import heading, line, shown
 from linkwright.errors import LinkwrightError, on_one_line
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.model.description import GROUND
 from linkwright.model.quantities import COORDINATES
 from linkwright.results.solution import Solution
+from linkwright.results.status import Series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Outputs that are chosen where none are named.
 OUTPUTS = 12
@@ -43,8 +52,9 @@ class LinkageReport:
     - `closed`: False of a cycle that was cut off.
 
     `report()` is a text, of the lines of `sentences()`; `output(name)` is that of any coordinate; `centres(time)` gives
-    the instant centres. `lw.linkage_report` makes one, of a `motion` with its `chain` of links, the numbers of those
-    that are `driven`, and the coordinates of `outputs`.
+    the instant centres; `series` has all that varies, `save(path)` writes it as CSV, `plot(path)` draws it.
+    `lw.linkage_report` makes one, of a `motion` with its `chain` of links, the numbers of those that are `driven`, and
+    the coordinates of `outputs`.
 
     >>> import linkwright as lw
     >>> starts = {"crank": (0, 0, 0), "coupler": (0, 1, 0), "rocker": (3, 0, 0)}
@@ -68,6 +78,10 @@ class LinkageReport:
     (True, 'crank and coupler: (0, 1, 0) m')
     >>> report.report().splitlines()[1] == report.sentences()[0]
     True
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report.save(f"{folder}/linkage.csv")
+    ...     figure = report.plot(f"{folder}/linkage.svg")
     """
 
     def __init__(
@@ -86,7 +100,9 @@ class LinkageReport:
         self.input_values = motion.series(motion.input)
         first = motion.samples.q[0]
         self.loops: tuple[FourLinkLoop, ...] = tuple(four_link_loops(chain, first, driven))
-        moved = [self._transmission(x) for x in transfers(chain, first, driven)]
+        drivers = [x for x in d.drivers if x is not motion.driver]
+        still = set().union(*map(chain.driven_by, drivers)) - set(driven)
+        moved = [self._transmission(x) for x in transfers(chain, first, driven, still)]
         self.transmission: Mapping[str, Transmission] = {name: x for name, x in moved if x is not None}
         self.outputs: Mapping[str, OutputMotion] = {x.name: self._output(x) for x in outputs}
         self.toggles: tuple[DeadCentre, ...] = tuple(dead_centres(motion, motion.input))
@@ -164,6 +180,58 @@ class LinkageReport:
         normal = ", ".join(f"{x:.4g}" for x in self.normal + 0.0)
         title = f"{self.name}: planar, normal ({normal}), input {self.input}"
         return "\n".join([title, *self.sentences()])
+
+    @property
+    def angular(self) -> bool:
+        """Whether the input is an angle."""
+        return self._motion.input.angular
+
+    @property
+    def series(self) -> dict[str, Series]:
+        """All that varies over the motion, by name: the input, each output with its rate and its mechanical advantage
+        per the input, each transmission angle; values (T,) in SI units."""
+        units = {True: "rad", False: "m"}
+        source = units[self.angular]
+        named = {self.input: Series(self.input_values, source)}
+        for name, y in self.outputs.items():
+            same = y.angular == self.angular
+            named[name] = Series(y.values, units[y.angular])
+            named[f"rate of {name}"] = Series(y.ratio, "1" if same else f"{units[y.angular]}/{source}")
+            named[f"advantage of {name}"] = Series(y.advantage, "1" if same else "1/m" if self.angular else "m")
+        for name, x in self.transmission.items():
+            named[f"transmission angle of {name}"] = Series(x.angles, "rad")
+        return named
+
+    def plot(self, path: str | PathLike[str] | None = None) -> Figure:
+        """A matplotlib figure: transmission angles, and the rates of the outputs with their dead centres, over the
+        input.
+
+        - `path`: a file in .png, .svg or .pdf to which the figure is written, None by default.
+
+        Raises LinkwrightError without matplotlib.
+        """
+        from linkwright.analysis.linkage_plots import plot  # weight: matplotlib
+
+        return plot(self, path)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write `series` as a table, a row for each time point, to a `path` in .csv, whole or not at all.
+
+        Lengths and angles are in the units of the model, the time is in seconds.
+        """
+        if not path_text("a linkage report", path).lower().endswith(".csv"):
+            raise LinkwrightError(f"{path}: the series of a linkage report are written as .csv; give such a name")
+        series = self.series
+        units = [self._motion.description.units.shown(x.unit) for x in series.values()]
+        columns = [unit.of(x.values) for x, unit in zip(series.values(), units, strict=True)]
+        with atomic_text(path) as file:
+            writer = csv.writer(file)
+            way = "time [s]" if self._motion.timed else "way"
+            writer.writerow([way, *(f"{name} [{unit.text}]" for name, unit in zip(series, units, strict=True))])
+            writer.writerows(np.column_stack([self.time, *columns]).tolist())
+
+    def _repr_html_(self) -> str:
+        return shown(heading(self.report().splitlines()[0]), *(line(text) for text in self.sentences()))
 
     def __str__(self) -> str:
         return self.report()

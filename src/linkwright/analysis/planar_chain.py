@@ -16,8 +16,9 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.constraints.constraint_equations import joint_frames
 from linkwright.errors import LinkwrightError
+from linkwright.model.coupling_relation import relation_of
 from linkwright.model.description import GROUND, Description
-from linkwright.model.elements import PointOnLine, Rod
+from linkwright.model.elements import Coupling, Driver, GearPair, PointOnLine, Rod
 from linkwright.results.solution import Solution
 from linkwright.spatial.rotation import euler_parameters_matrix
 
@@ -66,6 +67,10 @@ class Chain:
         for c in self.connections:
             for link in c.links:
                 self.around[link].append(c)
+        self.geared = {link: set[int]() for link in self.around}
+        for together in self._moved_together():
+            for link in together:
+                self.geared[link] |= together - {link}
 
     def _connections(self) -> Iterator[Connection]:
         d = self.description
@@ -80,6 +85,27 @@ class Chain:
         for constraint in d.point_constraints:
             if isinstance(constraint, Rod | PointOnLine):
                 yield from self._without_body(constraint)
+
+    def _moved_together(self) -> Iterator[set[int]]:
+        """The links that a gear or a coupling moves together, ground apart."""
+        d = self.description
+        joints = [{m.follower, m.leader} for m in d.mimics]
+        joints += [set(relation_of(d, x)[1]) for x in d.point_constraints if isinstance(x, Coupling)]
+        for group in joints:
+            yield {self.link_of[int(b)] for j in group for b in (d.parent[j], d.child[j])} - {0}
+        for x in d.point_constraints:
+            if isinstance(x, GearPair):
+                yield {self.link_of[d.frame(place)[0]] for place in x.places} - {0}
+
+    def driven_by(self, driver: Driver) -> set[int]:
+        """The links that a driver moves, ground apart."""
+        d = self.description
+        if driver.kind == "joint":
+            j = d.joint_names.position("joint", driver.target)
+            bodies = [int(d.parent[j]), int(d.child[j])]
+        else:
+            bodies = [d.frame(place)[0] for place in driver.places]
+        return {self.link_of[b] for b in bodies} - {0}
 
     def _without_body(self, constraint: Rod | PointOnLine) -> Iterator[Connection]:
         """Both connections of a rod or of a block that slides along a line."""
@@ -113,13 +139,13 @@ class Chain:
                                     return
 
     def distances(self, links: Iterable[int], *, through_ground: bool = False) -> dict[int, int]:
-        """How many connections the links that can be reached are away from these."""
+        """How many connections, gears and couplings the links that can be reached are away from these."""
         steps = dict.fromkeys(links, 0)
         queue = deque(steps)
         while queue:
             link = queue.popleft()
-            for c in self.around[link] if through_ground or link else ():
-                other = c.other(link)
+            near = [c.other(link) for c in self.around[link]] if through_ground or link else []
+            for other in (*near, *self.geared[link]):
                 if other not in steps and (through_ground or other):
                     steps[other] = steps[link] + 1
                     queue.append(other)

@@ -7,7 +7,7 @@ the force; the transmission angle is that between the line and the normal of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,9 +55,10 @@ def _in_plane(x: Floats, normal: Floats) -> Floats:
     return np.asarray(x - np.multiply.outer(x @ normal, normal))
 
 
-def transfers(chain: Chain, q: Floats, driven: tuple[int, ...]) -> list[Transfer]:
+def transfers(chain: Chain, q: Floats, driven: tuple[int, ...], still: Collection[int] = ()) -> list[Transfer]:
     """The links that carry two forces, and the coupler of each four-bar and slider-crank on ground, that move a link
-    which is joined to ground, away from the driven links; measured at a state (nb, 7)."""
+    which is joined to ground, away from the driven links; measured at a state (nb, 7). Links that stand `still` are
+    moved by others."""
     steps = chain.distances([x for x in driven if x] or [0])
     in_loops = [(links, ends) for links, ends in chain.loops() if 0 in links and plane_of(ends, q) is not None]
     results: dict[tuple[int, int], Transfer] = {}
@@ -73,7 +74,8 @@ def transfers(chain: Chain, q: Floats, driven: tuple[int, ...]) -> list[Transfer
                 guide = next((c for c in chain.around[target] if 0 in c.links), None) if target else None
                 if guide is None or not source or near.kind == far.kind == "slide" or link not in steps:
                     continue
-                if steps.get(source, link) < steps[target] and target not in driven:
+                moves = steps.get(source, len(steps)) < steps[target]
+                if moves and target not in driven and target not in still:
                     named = Transfer(chain.names[link], chain.names[target], near, far, guide)
                     results.setdefault((link, target), named)
     for cylinder in _cylinders(chain, driven):
