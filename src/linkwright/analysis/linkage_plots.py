@@ -51,14 +51,12 @@ def _draw_transmission(ax: Axes, report: LinkageReport) -> None:
 
 def _draw_rates(ax: Axes, report: LinkageReport) -> None:
     x = _shown(report, report.input_values)
-    rates = [y.ratio[np.isfinite(y.ratio)] for y in report.outputs.values()]
+    rates = np.concatenate([np.abs(y.ratio[np.isfinite(y.ratio)]) for y in report.outputs.values()] or [np.zeros(0)])
+    most = 4.0 * float(np.median(rates)) if report.toggles and rates.size else np.inf  # no bound at toggle positions
     for k, (name, y) in enumerate(report.outputs.items()):
         colour = COLOURS[k % len(COLOURS)]
-        ax.plot(x, y.ratio, color=colour, linewidth=1.5, label=_plain(name))
+        ax.plot(x, np.where(np.abs(y.ratio) < most, y.ratio, np.nan), color=colour, linewidth=1.5, label=_plain(name))
         ax.plot([_shown(report, c.input) for c in y.centres], [0.0] * len(y.centres), "o", color=colour, markersize=6)
-    if report.toggles and any(r.size for r in rates):  # the rates have no bound there
-        largest = 4.0 * float(np.median(np.abs(np.concatenate(rates)))) or 1.0
-        ax.set_ylim(-largest, largest)
     ax.axhline(0.0, color="0.6", linewidth=0.8)
     ax.set_ylabel("rate per rate of the input")
     _finish(ax, bool(report.outputs))
