@@ -181,8 +181,9 @@ def _print_best(study: Study, screen: Console, name: str, largest: bool, top: in
     best = study.best(name, top, largest=largest)
     cases = best["case"].values.tolist()
     columns = [name, *study.names, *(x for x in study.scalar_outputs if x != name)]
-    rows = [(int(k), *(f"{float(best[column][row]):.6g}" for column in columns)) for row, k in enumerate(cases)]
-    screen.print(grid(("case", *columns), *rows, right=tuple(range(len(columns) + 1))))
+    shown = {column: study.shown(column, best[column].values) for column in columns}
+    rows = [(int(k), *(f"{shown[column][row]:.6g}" for column in columns)) for row, k in enumerate(cases)]
+    screen.print(grid(("case", *map(study.headed, columns)), *rows, right=tuple(range(len(columns) + 1))))
     screen.print()
 
 

@@ -5,7 +5,7 @@ and rows of tables; it computes no mechanism.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from linkwright.base.locks import cached_property
 from linkwright.base.text_tables import aligned
 from linkwright.design.tolerance_inputs import Dimension
 from linkwright.errors import on_one_line
+from linkwright.model.units import PLAIN, Shown
 
 #: Parts of all draws (per cent) whose values are listed: those at −3σ, −2σ, 0, 2σ and 3σ of a normal distribution.
 PERCENTILES = (0.135, 2.275, 50.0, 97.725, 99.865)
@@ -141,6 +142,8 @@ class OutputTolerance:
     monte_carlo: MonteCarlo | None = None
     shift: float | None = None
     curved: float | None = None
+    shown: Shown = PLAIN  # how its numbers are shown in tables and figures; here they are in SI
+    parameters: Mapping[str, Shown] = field(default_factory=dict)  # and those of its dimensions
 
     @property
     def middle(self) -> float:
@@ -191,8 +194,9 @@ class OutputTolerance:
                 f"{_beyond(above)} it above"
             )
         if self.curved is not None and self.shift is not None:
+            shift, curved = self.shown.of(self.shift), self.shown.of(self.curved)
             yield (
-                f"second derivatives move the mean by {self.shift:.3g} and add at most {self.curved:.3g} to the worst "
+                f"second derivatives move the mean by {shift:.3g} and add at most {curved:.3g} to the worst "
                 f"case ({100.0 * self.curved / half:.2g} % of the linear one)"
             )
 
@@ -205,8 +209,9 @@ class OutputTolerance:
             more, off = self.disagreement
             mean_error, std_error = (x / std for x in drawn.errors)
             chance = abs(more) <= FAR * std_error and abs(off) <= FAR * mean_error
+            spread = _united(drawn.std, self.shown, ".6g")
             yield (
-                f"Monte Carlo: standard deviation {drawn.std:.6g}, {100.0 * more:+.2g} % from the linear one "
+                f"Monte Carlo: standard deviation {spread}, {100.0 * more:+.2g} % from the linear one "
                 f"(± {100.0 * std_error:.1g} % by chance); mean {off:+.2g} standard deviations from the linear one "
                 f"(± {mean_error:.1g})" + (", no more than chance" if chance else ", more than chance")
             )
@@ -218,15 +223,19 @@ class OutputTolerance:
         return [
             (
                 x.dimension.label,
-                f"{x.dimension.nominal:.6g}" if x.dimension.kind == "parameter" else "",
-                x.dimension.tolerance,
+                _united(x.dimension.nominal, self._of(x), ".6g") if x.dimension.kind == "parameter" else "",
+                x.dimension.shown_tolerance(self._of(x)),
                 x.dimension.law,
-                f"{x.derivative:.5g}" + ("" if x.direction is None else f" at {round(np.degrees(x.direction))}°"),
-                f"{x.half:.4g}",
+                f"{self.shown.of(x.derivative) / self._of(x).of(1.0):.5g}"
+                + ("" if x.direction is None else f" at {round(np.degrees(x.direction))}°"),
+                f"{self.shown.of(x.half):.4g}",
                 f"{x.percent:.1f}",
             )
             for x in self.contributions.values()
         ]
+
+    def _of(self, x: Contribution) -> Shown:
+        return self.parameters.get(x.dimension.label, PLAIN)
 
     def methods(self) -> list[tuple[str, ...]]:
         """A row of texts for each method, under `METHODS`."""
@@ -239,16 +248,17 @@ class OutputTolerance:
         ]
         if self.monte_carlo is not None and len(self.monte_carlo.samples):
             drawn = self.monte_carlo
-            ends = drawn.percentiles[PERCENTILES[0]], drawn.percentiles[PERCENTILES[-1]]
-            rows.append((f"Monte Carlo, 99.73 % of {drawn.draws:,}", *ends))
+            most = drawn.percentiles[PERCENTILES[0]], drawn.percentiles[PERCENTILES[-1]]
+            rows.append((f"Monte Carlo, 99.73 % of {drawn.draws:,}", *most))
             rows.append(("Monte Carlo, all", drawn.low, drawn.high))
-        return [(name, f"{low:.8g}", f"{high:.8g}", f"{0.5 * (high - low):.4g}") for name, low, high in rows]
+        ends = [(name, self.shown.of(low), self.shown.of(high)) for name, low, high in rows]
+        return [(name, f"{low:.8g}", f"{high:.8g}", f"{0.5 * (high - low):.4g}") for name, low, high in ends]
 
     @property
     def title(self) -> str:
         """Name, expression and nominal value."""
         name = self.name if self.name == self.expression else f"{self.name} = {self.expression}"
-        return f"{on_one_line(name)}: {self.nominal:.8g}"
+        return f"{on_one_line(name)}: {_united(self.nominal, self.shown, '.8g')}"
 
     def report(self) -> str:
         """A text: the contributions, the methods beside each other, and notes."""
@@ -280,6 +290,11 @@ class OutputTolerance:
             "contributions": [_plain_contribution(x) for x in self.contributions.values()],
             "notes": self.notes,
         }
+
+
+def _united(number: float, shown: Shown, digits: str) -> str:
+    """A number with its unit, if it is shown in one that is not SI's."""
+    return f"{shown.of(number):{digits}}" + ("" if shown.target is None else f" {shown.text}")
 
 
 def _beyond(percent: float) -> str:

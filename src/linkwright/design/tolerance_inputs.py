@@ -17,6 +17,7 @@ from linkwright.base.arguments import check_names, finite_number, shown, whole_n
 from linkwright.base.arrays import Floats
 from linkwright.design.clearances import Play
 from linkwright.errors import ModelError
+from linkwright.model.units import Shown
 from linkwright.sweeps.distributions import Distribution, choice, normal, triangular, uniform
 from linkwright.sweeps.plan import Execution
 
@@ -150,14 +151,14 @@ class Dimension:
         """What it is called in tables and files."""
         return self.name if self.kind == "parameter" else f"{self.kind} of {self.name}"
 
-    @property
-    def tolerance(self) -> str:
-        """The tolerance in a table."""
+    def shown_tolerance(self, shown: Shown) -> str:
+        """The tolerance in a table, in the unit in which the dimension is shown."""
+        lower, upper = shown.of(self.lower), shown.of(self.upper)
         if self.kind != "parameter":
-            return f"{self.upper:.6g}"
+            return f"{upper:.6g}" + ("" if shown.target is None else f" {shown.text}")
         if self.lower == -self.upper:
-            return f"±{self.upper:.6g}"
-        return f"{self.lower:+.6g} {self.upper:+.6g}"
+            return f"±{upper:.6g}"
+        return f"{lower:+.6g} {upper:+.6g}"
 
 
 def amount(size: Any, what: str, nominal: float | None = None) -> float:

@@ -44,15 +44,17 @@ def draw_pareto(ax: Axes, output: OutputTolerance) -> None:
     """Bars of the contributions, the largest on top, and the line of their parts added up."""
     parts = [x for x in output.contributions.values() if x.half > NONE * output.rss][:MOST]
     at = np.arange(len(parts))
-    ax.barh(at, [x.half for x in parts], color=_BLUE, height=0.66)
+    ax.barh(at, [output.shown.of(x.half) for x in parts], color=_BLUE, height=0.66)
     ax.set_yticks(at, [on_one_line(x.dimension.label) for x in parts], parse_math=False)
     ax.invert_yaxis()
-    room = max((x.half for x in parts), default=0.0) or 1.0
+    room = output.shown.of(max((x.half for x in parts), default=0.0)) or 1.0
     for k, x in enumerate(parts):
         ax.annotate(f"{x.percent:.1f} %", (1.01, k), xycoords=("axes fraction", "data"), va="center", fontsize=8)
     ax.set_xlim(0.0, 1.04 * room)
     _plain(ax)
-    ax.set_xlabel(f"contribution to {on_one_line(output.name)} (±)", fontsize=9, color=_INK, parse_math=False)
+    ax.set_xlabel(
+        f"contribution to {on_one_line(output.name)} (±{_unit(output)})", fontsize=9, color=_INK, parse_math=False
+    )
     above = ax.twiny()
     above.plot(np.cumsum([x.percent for x in parts]), at, "o-", color=_ORANGE, markersize=3.5, linewidth=1.2)
     above.set_xlim(0.0, 104.0)
@@ -67,24 +69,31 @@ def draw_histogram(ax: Axes, output: OutputTolerance) -> None:
     """The samples, the normal curve of the linear answer, and the limits by each method."""
     drawn = output.monte_carlo
     assert isinstance(drawn, MonteCarlo), "the figure has this part with draws alone"
-    x, worst = drawn.samples, output.worst_case
+    shown = output.shown
+    x, worst, middle, std = shown.of(drawn.samples), output.worst_case, *map(shown.of, (output.middle, output.std))
     ax.hist(x, bins=BINS, density=True, color=_BLUE, alpha=0.55, label=f"Monte Carlo, {len(x):,} draws")
-    if output.std:
+    if std:
         z = np.linspace(-4.5, 4.5, 241)
-        curve = np.exp(-0.5 * z**2) / (np.sqrt(2.0 * np.pi) * output.std)
-        ax.plot(output.middle + output.std * z, curve, color=_INK, linewidth=1.3, label="normal, by derivatives")
+        curve = np.exp(-0.5 * z**2) / (np.sqrt(2.0 * np.pi) * std)
+        ax.plot(middle + std * z, curve, color=_INK, linewidth=1.3, label="normal, by derivatives")
     for label, low, high, colour, dashes in (
         ("root sum of squares", output.middle - output.rss, output.middle + output.rss, _GREEN, "--"),
         ("worst case", worst.low, worst.high, _ORANGE, "-"),
     ):
-        ax.axvline(low, color=colour, linestyle=dashes, linewidth=1.4, label=label)
-        ax.axvline(high, color=colour, linestyle=dashes, linewidth=1.4)
+        ax.axvline(shown.of(low), color=colour, linestyle=dashes, linewidth=1.4, label=label)
+        ax.axvline(shown.of(high), color=colour, linestyle=dashes, linewidth=1.4)
     _plain(ax)
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     ax.margins(y=0.3)
-    ax.set_xlabel(on_one_line(output.name), fontsize=9, color=_INK, parse_math=False)
+    unit = _unit(output).strip()
+    ax.set_xlabel(on_one_line(output.name) + (f" ({unit})" if unit else ""), fontsize=9, color=_INK, parse_math=False)
     ax.legend(fontsize=7.5, framealpha=0.9, edgecolor="none", loc="upper center", ncols=2)
+
+
+def _unit(output: OutputTolerance) -> str:
+    """Its unit, where that is none of SI."""
+    return "" if output.shown.target is None else f" {output.shown.text}"
 
 
 def _plain(ax: Axes) -> None:

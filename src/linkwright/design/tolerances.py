@@ -33,8 +33,10 @@ from linkwright.design.tolerance_report import Tolerances
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.mechanism import Mechanism, mechanism_of
 from linkwright.model.model_checks import parameters_used
+from linkwright.model.units import Shown
 from linkwright.outputs.derivatives import Answer, Outputs, Series
 from linkwright.outputs.output_language import AnalysisSettings, Output, Wanted, kind_of, named, output_of, times_asked
+from linkwright.outputs.output_units import output_shown, parameter_shown
 from linkwright.sweeps.case_engine import Engine, run_cases
 from linkwright.sweeps.plan import Sampling
 from linkwright.sweeps.sweep import sweep
@@ -108,15 +110,25 @@ def tolerances(
     worst = [_worst_case(response, k, float(values[k]), gradients[k]) for k in range(len(asked))]
     drawn = _monte_carlo(response)
     by_name: dict[str, OutputTolerance] = {}
+    units = {x.label: _dimension_shown(d, x) for x in (*dimensions, *joints)}
     for k, output in enumerate(asked):
         nominal = float(values[k])
         contributions = _contributions(active, idle, response.places, (nominal, gradients[k]))
         shift, curved = (None, None) if hessians is None else _second(response, hessians[k])
         name = output.name
-        by_name[name] = OutputTolerance(
-            name, str(texts[name]).strip(), nominal, contributions, worst[k], drawn.get(name), shift, curved
-        )
+        text, shown = str(texts[name]).strip(), output_shown(d, output.expression)
+        methods = contributions, worst[k], drawn.get(name), shift, curved
+        by_name[name] = OutputTolerance(name, text, nominal, *methods, shown, units)
     return Tolerances(d.name, by_name, _notes(joints))
+
+
+def _dimension_shown(d: Any, dimension: Dimension) -> Shown:
+    """How a dimension is shown: a parameter as it was written, a clearance as a length of the model, a tilt in radians
+    or in degrees."""
+    if dimension.kind == "parameter":
+        return parameter_shown(d, dimension.name)
+    shown: Shown = d.units.shown("m" if dimension.kind == "clearance" else "rad")
+    return shown
 
 
 def _outputs(mech: Mechanism, texts: Mapping[str, Wanted]) -> list[Output]:

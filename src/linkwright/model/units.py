@@ -306,6 +306,8 @@ class Shown:
         return self.target.converted_from(self.source, values)
 
 
+#: Numbers without a unit.
+PLAIN = Shown("")
 _KINDS = {"length": LENGTH, "mass": MASS, "force": FORCE, "time": TIME, "angle": ANGLE}
 #: One spelling of units that have several.
 _SPELLED = {"degree": "deg", "degrees": "deg", "°": "deg", "radian": "rad", "radians": "rad", "in": "inch"}

@@ -6,7 +6,7 @@ import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,9 @@ from linkwright.base.files import atomic_text, kind
 from linkwright.base.html import heading, line, shown, table
 from linkwright.base.locks import cached_property
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound, on_one_line
+from linkwright.model.units import PLAIN, Shown
+from linkwright.outputs.output_language import output_of
+from linkwright.outputs.output_units import output_shown, parameter_shown
 from linkwright.results.solution import Solution
 from linkwright.sweeps.plan import Plan, plan_text
 from linkwright.sweeps.store import DATASET, Store
@@ -286,14 +289,33 @@ class Study:
         return cls(task, plan, outputs, missing_parts=store.missing_parts(outputs))
 
     # -- what a person sees ---------------------------------------------------------------------------------
+    @cached_property
+    def shown_units(self) -> Mapping[str, Shown]:
+        """How numbers are shown in tables, by parameter and output: in the model's units, as far as these are known."""
+        d = self.task.reader.base.description
+        units = {name: parameter_shown(d, name) for name in self.names}
+        for name, text in self.task.outputs:
+            units[name] = output_shown(d, output_of(d, name, text).expression)
+        return units
+
+    def headed(self, name: str) -> str:
+        """The name of a parameter or an output with the unit that it is shown in, where that is not one of SI."""
+        shown = self.shown_units.get(name, PLAIN)
+        return name if shown.target is None else f"{name} ({shown.text})"
+
+    def shown(self, name: str, numbers: Any) -> Any:
+        """Numbers of a parameter or an output as they are shown."""
+        return self.shown_units.get(name, PLAIN).of(numbers)
+
     def summary(self) -> list[tuple[str, str, str, str, str]]:
-        """Of every parameter and output of one number: name, min, mean, max, and the cases of min and max."""
+        """Of every parameter and output of one number: name, min, mean, max in the model's units, and the cases of min
+        and max."""
         rows = []
         for name in (*self.names, *self.outputs):
             shape = self._column(name).shape
             if len(shape) != 1:
                 span = f"{shape[1]} points per case" if len(shape) == 2 else "×".join(map(str, shape[1:]))
-                rows.append((name, "", "series", "", span))
+                rows.append((self.headed(name), "", "series", "", span))
                 continue
             x = self[name]
             good = np.flatnonzero(self.ok & np.isfinite(x))
@@ -302,7 +324,8 @@ class Study:
                 continue
             low, high = good[np.argmin(x[good])], good[np.argmax(x[good])]
             where = "" if name in self.names else f"{low}, {high}"
-            rows.append((name, f"{x[low]:.6g}", f"{x[good].mean():.6g}", f"{x[high]:.6g}", where))
+            least, mean, most = (f"{self.shown(name, number):.6g}" for number in (x[low], x[good].mean(), x[high]))
+            rows.append((self.headed(name), least, mean, most, where))
         return rows
 
     def __repr__(self) -> str:
