@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 import linkwright as lw
+from linkwright.model.curve_elements import Curve, PointOnCurve
 from linkwright.model.description import Description
 from linkwright.model.elements import (
     AppliedWrench,
@@ -20,6 +21,7 @@ from linkwright.model.elements import (
     PointForce,
     PointOnLine,
     PointOnPlane,
+    ReactionFriction,
     Rod,
 )
 from linkwright.model.expression import Expression, Name, replaced
@@ -67,6 +69,10 @@ class Scale:
             units = np.outer([1.0, self.time, 1.0], [self.force / self.length, self.torque]).ravel()  # k, kt, c, ct
             units[4:] = self.force, self.torque
             return replace(e, laws=tuple(self.law(x, f) for x, f in zip(e.laws, np.repeat(units, 3), strict=True)))
+        if isinstance(e, ReactionFriction):
+            speed = (self.length if self.shifts(e.joint, 0) else 1.0) / self.time
+            units = (1.0, self.length, self.length, self.length, speed)  # coefficient, three lengths, speed
+            return replace(e, laws=tuple(law * unit for law, unit in zip(e.laws, units, strict=True)))
         assert isinstance(e, AppliedWrench)
         factors = (self.force,) * 3 + (self.torque,) * 3
         return replace(e, laws=tuple(self.law(x, f) for x, f in zip(e.laws, factors, strict=True)))
@@ -80,8 +86,19 @@ class Scale:
         if isinstance(x, Coupling):
             unit = self.unit(x.coordinates[0])  # that of the follower, which stands on the left
             return replace(x, left=self.law(x.left, unit), right=self.law(x.right, unit))
+        if isinstance(x, PointOnCurve):
+            rate = None if x.rate is None else x.rate / self.length
+            return replace(x, curve=self.curve(x.curve), rate=rate)
         assert isinstance(x, PointOnLine | PointOnPlane)
         return x
+
+    def curve(self, x: Curve) -> Curve:
+        """The curve so many times as large, its parameter u as it was."""
+        long = {
+            name: None if part is None else part * self.length for name, part in (("size", x.size), ("speed", x.speed))
+        }
+        points = tuple((a * self.length, b * self.length) for a, b in x.points)
+        return replace(x, x=x.x * self.length, y=x.y * self.length, points=points, **long)
 
     def driver(self, x: Driver) -> Driver:
         turning = x.kind == "angle" or (x.kind == "joint" and not self.shifts(x.target, x.index))
@@ -124,6 +141,7 @@ class Scale:
             start=start,
             system=system,
             mimics=tuple(mimics),
+            curves=tuple(self.curve(x) for x in d.curves),
             point_constraints=tuple(self.point_constraint(x) for x in d.point_constraints),
             drivers=tuple(self.driver(x) for x in d.drivers),
             elements=tuple(self.element(x) for x in d.elements),

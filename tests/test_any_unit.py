@@ -121,12 +121,13 @@ UNITS = [
     *(Unit(time=x) for x in (1.7e-3, 3.1e6)),
     *(Unit(1e-9, 1e-12, 1.7e-3), Unit(1e9, 1e12, 3.1e6), Unit(1e-9, 1e12, 3.1e6), Unit(1e9, 1e-12, 1.7e-3)),
 ]
-DRIVEN = ("driven slider-crank", "driven tree")
+DRIVEN = ("driven slider-crank", "driven tree", "cam and roller")
 STOPPED = ("drivers that contradict", "a slide out of reach", "a law that jumps", "a law with a corner")
 FREE = ("geared slider-crank", "slider-crank", "tree with springs")
 QUESTIONS = {
     **dict.fromkeys(DRIVEN, ("kinematic", "analyse", "reactions", "dynamics", "equilibrium", "linearise")),
     **dict.fromkeys(FREE, ("analyse", "assemble", "state", "reactions", "dynamics", "equilibrium", "linearise")),
+    "rubbing pendulum": ("analyse", "assemble", "state", "reactions", "dynamics", "equilibrium"),
     "carriage": ("equilibrium", "equilibria", "linearise", "simulate"),
     **dict.fromkeys(STOPPED, ("kinematic",)),
 }

@@ -82,6 +82,52 @@ SPRING kt (joint = R, stiffness = 0.5, rest = 0.4);
 ENDMODEL
 """
 
+#: A disc cam that pushes a roller against a spring; a second weight hangs on the tappet in a bushing.
+CAM = """MODEL cam_and_roller
+SYSTEM (INVERSE DYNAMIC ANALYSIS, ending time = 0.5, print interval = 0.05);
+GRAVITY (0, -9.81, 0);
+BODY g (ground);
+BODY shaft (com = (0.002, 0, 0), mass = 1, inertia = (0.01, 0.01, 0.002));
+BODY tappet (origin = (0, 0.037, 0), mass = 0.4, inertia = (0.001, 0.001, 0.001));
+BODY weight (origin = (0.01, 0.1, 0), mass = 0.3, inertia = (0.001, 0.001, 0.001));
+TRIAD rail (associated body = g, h = (0, 1, 0), f = (1, 0, 0));
+TRIAD stem (associated body = tappet, h = (0, 1, 0), f = (1, 0, 0));
+TRIAD track (associated body = g, origin = (0.01, 0.1, 0), h = (0, 1, 0), f = (1, 0, 0));
+TRIAD shoe (associated body = weight, h = (0, 1, 0), f = (1, 0, 0));
+TRIAD top (associated body = g, origin = (0, 0.2, 0));
+TRIAD seat (associated body = tappet, origin = (0.01, 0.06, 0));
+REVOLUTE JOINT crank (triad = g, triad = shaft);
+TRANSLATIONAL JOINT slide (triad = rail, triad = stem);
+TRANSLATIONAL JOINT lift (triad = track, triad = shoe);
+CURVE disc (body = shaft, x = 0.01 + 0.03*cos(u), y = 0.03*sin(u), range = (0, 2*pi), closed);
+CURVE roller (body = tappet, circle = 0.008);
+CURVE ON CURVE touch (curve = disc, curve = roller);
+SPRING back (triad = top, triad = tappet, stiffness = 100, length = 0.3);
+BUSHING rubber (triad = seat, triad = weight, stiffness = (800, 900, 700), torsional stiffness = (3, 2, 4),
+         damping = 5);
+DRIVER motor (crank.angle = 3*TIME);
+DRIVER hand (lift.shift = 0.004*sin(7*TIME));
+ENDMODEL
+"""
+
+#: A pendulum on a carriage, with friction in the pin and in the guide that follows their reactions.
+RUBBING = """MODEL rubbing_pendulum
+SYSTEM (DYNAMIC ANALYSIS, ending time = 0.5, print interval = 0.05, relative tolerance = 1e-10);
+GRAVITY (0, -9.81, 0);
+BODY g (ground);
+BODY carriage (mass = 2, inertia = (0.1, 0.1, 0.1));
+BODY bob (mass = 1, com = (0.3, -0.1, 0), inertia = (0.02, 0.01, 0.02));
+TRIAD rail (associated body = g, h = (1, 0, 0), f = (0, 1, 0));
+TRIAD shoe (associated body = carriage, h = (1, 0, 0), f = (0, 1, 0));
+TRANSLATIONAL JOINT S (triad = rail, triad = shoe);
+REVOLUTE JOINT R (triad = carriage, triad = bob);
+SPRING k (joint = S, stiffness = 40);
+FRICTION guide (joint = S, coefficient = 0.2, length = 0.4, speed = 0.05);
+FRICTION pin (joint = R, coefficient = 0.3, radius = 0.05, speed = 0.3);
+INITIAL (S.rate = 0.5);
+ENDMODEL
+"""
+
 #: The slider-crank without the pinion.
 _PINION = ("GEAR", "SPRING kt", "BODY pinion", "REVOLUTE JOINT P", "TRIAD axle")
 PLAIN = "\n".join(line for line in RACK.splitlines() if not line.startswith(_PINION))
@@ -96,6 +142,8 @@ TEXTS = {
     "tree with springs": TREE.format(analysis="DYNAMIC", driver=""),
     "driven tree": TREE.format(analysis="INVERSE DYNAMIC", driver=SLIDE),
     "carriage": CARRIAGE,
+    "cam and roller": CAM,
+    "rubbing pendulum": RUBBING,
     "drivers that contradict": RACK.format(analysis="KINEMATIC", driver=f"{CRANK} DRIVER e (A.angle = 1 + 7*TIME);"),
     "a slide out of reach": RACK.format(analysis="KINEMATIC", driver=REACH),
     "a law that jumps": RACK.format(analysis="KINEMATIC", driver="DRIVER d (A.angle = 1 + 0.1*floor(TIME*7));"),
@@ -155,9 +203,8 @@ class Asked:
         for what, power in (*lengths.items(), ("angular_velocity", 1), ("angular_acceleration", 2)):
             unit = (u.length if what in lengths else 1.0) / u.time**power
             answers[what] = np.array([getattr(sol, what)(body.name) / unit for body in self.mech.bodies])
-        for angular, unit in ((False, u.force), (True, u.torque)):
-            chosen = {name: x.values / unit for name, x in sol.series.items() if ("m" in x.unit.split()) == angular}
-            answers["torques" if angular else "forces"] = np.array(list(chosen.values()))
+        for of, unit in {"N": u.force, "N m": u.torque, "m": u.length, "rad": 1.0, "": 1.0}.items():
+            answers[of] = np.array([x.values / unit for x in sol.series.values() if x.unit == of])
         return answers
 
     def analyse(self, **options: Any) -> Any:

@@ -5,8 +5,9 @@ Each friction exerts x on its joint's coordinate. At a state the loads R of the 
     x + tanh(rate / speed) · coefficient · ρ(R₀ + B x) = 0,
 
 with ρ the sum of radius · |load| over the supports of the joint. R₀ and B come from the mechanism without friction and
-from those in which one friction exerts 1. Newton's method solves the equations; a solution counts only on the branch
-that coefficients growing from zero lead to. Where that branch has ended, the mechanism locks itself.
+from those in which one friction exerts its unit, which is that of x: no number depends on newtons and metres. Newton's
+method solves the equations; a solution counts only on the branch that coefficients growing from zero lead to. Where
+that branch has ended, the mechanism locks itself.
 """
 
 from __future__ import annotations
@@ -38,8 +39,13 @@ if TYPE_CHECKING:
 RECORDED, ROUNDS, AGREED, NEAR = 6, 60, 1e-13, 1e-6
 #: Parts of the coefficients that lead to the whole where Newton's method does not find it at once.
 PARTS = 32
-#: The load at which |load| becomes round, as a part of the mechanism's weight.
-ROUND = 1e-12
+#: The load at which |load| becomes round, as a part of the mechanism's weight: in gravity, and where it turns so many
+#: times as fast as the speed of the frictions.
+ROUND, FAST = 1e-12, 100.0
+#: What mechanisms exert, as a multiple of the same weight: so much that loads do not hide it.
+HEAVY = 1e9
+#: What counts as no friction, in these units.
+LEAST = ROUND / HEAVY
 
 Exerted = Callable[["Mechanism"], Array]
 
@@ -54,30 +60,34 @@ class ReactionFrictions:
         d = mech.description
         self.frictions = frictions
         names = {e.name: f"force of friction {e.name}" for e in frictions}
-        #: The mechanism without these frictions; and with one of them at a time exerting 1.
+        constants = np.array([[float(law.evaluate(d.parameters)) for law in e.laws] for e in frictions])
+        self.coefficient, _, _, _, self.speed = constants.T
+        size = d.length_scale
+        joints = [d.joint_names.position("joint", e.joint) for e in frictions]
+        slides = np.array([d.kind_of(joint).name == "prismatic" for joint in joints])
+        fastest = FAST * float((self.speed / np.where(slides, size, 1.0)).max())
+        weight = float(d.mass.sum()) * (float(np.linalg.norm(d.gravity)) + size * fastest**2)
+        self.round, self.unit = ROUND * weight, (HEAVY * weight or 1.0) * np.where(slides, 1.0, size)
+        #: The mechanism without these frictions; and with one of them at a time exerting its unit.
         self.bare: Mechanism = type(mech)(_without_friction(d, names)) if source is None else source.bare
         changed = {name: x for name, x in mech.programs.values.items() if name in self.bare.parameters}
         if source is not None and changed:
             self.bare = source.bare.with_parameters(**changed)
-        self.units = [self.bare.with_parameters(**{name: 1.0}) for name in names.values()]
-        constants = np.array([[float(law.evaluate(d.parameters)) for law in e.laws] for e in frictions])
-        self.coefficient, _, _, _, self.speed = constants.T
-        self.round = ROUND * float(d.mass.sum()) * (float(np.linalg.norm(d.gravity)) + d.length_scale)
+        forces = zip(names.values(), self.unit.tolist(), strict=True)
+        self.units = [self.bare.with_parameters(**{name: force}) for name, force in forces]
         rows = reacting_bodies(d, mech.tree.topology)
         self._rows: list[int] = []
         self._supports: list[tuple[int, float, Floats]] = []
-        for k, (e, (_, radius, axial, length, _)) in enumerate(zip(frictions, constants, strict=True)):
-            joint = d.joint_names.position("joint", e.joint)
+        for k, (e, joint, (_, radius, axial, length, _)) in enumerate(zip(frictions, joints, constants, strict=True)):
             self._rows.append(next(row for row, (j, _) in enumerate(rows) if j == joint))
             on_child = rows[self._rows[-1]][1] == d.child[joint]
             r, p = (d.rj[joint], d.pj[joint]) if on_child else (d.ri[joint], d.pi[joint])
-            slides = d.kind_of(joint).name == "prismatic"
-            if slides and length and not on_child:
+            if slides[k] and length and not on_child:
                 text = f"friction {e.name!r} has a length, and the second body of joint {e.joint!r} is ground; "
                 raise ModelError(text + "name its bodies the other way round", element=e.name)
             in_joint = _in_frame(r, p)
-            for weight, load in _supports(1.0 if slides else radius, axial, length):
-                self._supports.append((k, weight, load @ in_joint))
+            for arm, load in _supports(1.0 if slides[k] else radius, axial, length):
+                self._supports.append((k, arm / self.unit[k], load @ in_joint))
 
     # -- what joints bear -----------------------------------------------------------------------------------
     def _loads(self, exerted: Exerted) -> tuple[list[Array], list[Array]]:
@@ -92,18 +102,18 @@ class ReactionFrictions:
         return loads, slopes
 
     def pushes(self, q: Any, t: Any = 0.0) -> Array:
-        """(..., frictions, nv): the generalised forces of frictions that exert 1; times v, their joints' rates."""
+        """(..., frictions, nv): the generalised forces of frictions that exert 1 N or 1 N m; times v, their joints'
+        rates.
+        """
         tree, d = self.bare.tree, self.bare.description
         rows: list[Any] = []
         still = np.zeros(self.bare.nv)
-        for e, unit in zip(self.frictions, self.units, strict=True):
+        for e, unit, force in zip(self.frictions, self.units, self.unit, strict=True):
             position = tree.joint_positions.get(e.joint)
             if position is None or d.mimics:
                 request = Request("tree_forces")
-                rows.append(
-                    self.bare.kernels.evaluate(request, q, still, still, t=t)
-                    - unit.kernels.evaluate(request, q, still, still, t=t)
-                )
+                bare, pushed = (mech.kernels.evaluate(request, q, still, still, t=t) for mech in (self.bare, unit))
+                rows.append((bare - pushed) / force)
             else:
                 push = np.zeros((*np.shape(q)[:-1], self.bare.nv))
                 push[..., int(tree.coordinates.v_at[position])] = 1.0
@@ -112,7 +122,9 @@ class ReactionFrictions:
 
     # -- agreement ------------------------------------------------------------------------------------------
     def _agreed(self, exerted: Exerted, rates: Array, t: Any) -> Array:
-        """x (..., frictions) for the wrenches that mechanisms exert, and the rates of the joints (..., frictions)."""
+        """x (..., frictions) in units, for the wrenches of joints that mechanisms exert, and the rates of the joints
+        (..., frictions).
+        """
         loads, slopes = self._loads(exerted)
         sense = self.coefficient * np.tanh(rates / self.speed)
         if has_scalars(sense, *loads):
@@ -122,7 +134,7 @@ class ReactionFrictions:
                 x = x - _solved(matrix, residual)[0]
             residual, _ = self._equations(x, loads, slopes, sense)
             # What has not come to agree is no force: a run ends there.
-            agreed = less((residual * residual).sum(), NEAR**2 * (x * x).sum() + self.round**2)
+            agreed = less((residual * residual).sum(), NEAR**2 * (x * x).sum() + LEAST**2)
             with np.errstate(invalid="ignore"):
                 return np.array([where(agreed, force, np.nan) for force in x])
         shape = np.broadcast_shapes(sense.shape, (*loads[0].shape[:-1], sense.shape[-1]))
@@ -174,11 +186,11 @@ class ReactionFrictions:
                 residual, matrix = self._equations(x, loads, slopes, senses)
                 change, _ = _solved(matrix, residual)
                 x = x - change
-                if not (np.abs(change) > AGREED * (np.abs(x) + np.abs(residual - x) + self.round)).any():
+                if not (np.abs(change) > AGREED * (np.abs(x) + np.abs(residual - x) + LEAST)).any():
                     break
             residual, matrix = self._equations(x, loads, slopes, senses)
             _, least = _solved(matrix, residual)
-            scale = np.abs(x).max(axis=-1, initial=0.0) + self.round
+            scale = np.abs(x).max(axis=-1, initial=0.0) + LEAST
             return x, (np.abs(residual).max(axis=-1, initial=0.0) <= 1e-9 * scale) & (least > 0.0)
 
     def _jammed(
@@ -194,13 +206,14 @@ class ReactionFrictions:
 
     # -- answers --------------------------------------------------------------------------------------------
     def forces(self, q: Any, v: Any, tau: Any, t: Any = 0.0, wrenches: Any = None) -> Array:
-        """(..., frictions): what each exerts on its coordinate, where tau moves the mechanism."""
+        """(..., frictions): what each exerts on its coordinate (N or N m), where tau moves the mechanism."""
         rates = (self.pushes(q, t) * np.asarray(v)[..., None, :]).sum(axis=-1)
-        return self._agreed(lambda mech: _reactions(mech, q, v, tau, t, wrenches), rates, t)
+        return self._agreed(lambda mech: _reactions(mech, q, v, tau, t, wrenches), rates, t) * self.unit
 
     def along(self, exerted: Exerted, q: Floats, v: Floats, t: Floats) -> Floats:
         """The same (T, frictions) along a motion, by the wrenches of joints that mechanisms exert."""
-        return np.asarray(self._agreed(exerted, (self.pushes(q, t) * v[..., None, :]).sum(axis=-1), t))
+        rates = (self.pushes(q, t) * v[..., None, :]).sum(axis=-1)
+        return np.asarray(self._agreed(exerted, rates, t) * self.unit)
 
     def joint_forces(self, q: Any, v: Any, tau: Any, t: Any = 0.0, wrenches: Any = None) -> Array:
         """tau (..., nv) with the generalised forces of the frictions."""
@@ -219,7 +232,7 @@ class ReactionFrictions:
             for mech in (self.bare, *self.units)
         }
         rates = (self.pushes(q, t) * np.asarray(v)[..., None, :]).sum(axis=-1)
-        x = self._agreed(lambda mech: _reactions(mech, q, v, forces[id(mech)], t, wrenches), rates, t)
+        x = self._agreed(lambda mech: _reactions(mech, q, v, forces[id(mech)], t, wrenches), rates, t) * self.unit
         total = self.combined(x, lambda mech: forces[id(mech)], 1)
         if memory is None:
             return total
@@ -235,10 +248,11 @@ class ReactionFrictions:
         return self.combined(self.forces(q, v, tau, t), lambda mech: mech.constraint_forces(q, v, tau, t=t), 1)
 
     def combined(self, x: Array, answer: Callable[[Mechanism], Array], dims: int) -> Floats:
-        """What is affine in x, of answers of mechanisms with so many dimensions for one state."""
+        """What is affine in the frictions x (N or N m): answers of mechanisms, so many dimensions for a state."""
         first = total = answer(self.bare)
         for k, unit in enumerate(self.units):
-            total = total + x[..., k].reshape(*x.shape[:-1], *[1] * dims) * (answer(unit) - first)
+            part = (x[..., k] / self.unit[k]).reshape(*x.shape[:-1], *[1] * dims)
+            total = total + part * (answer(unit) - first)
         return np.asarray(total)
 
     def law(self, tau: Any) -> Callable[[Any, Any, Any], Any]:

@@ -13,7 +13,7 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import LinkwrightError, ModelError
 from linkwright.kernels.back_ends import compiled
 from linkwright.simulation.compiled_engines import Engine
-from linkwright.simulation.python_laws import Law, law
+from linkwright.simulation.python_laws import Law, Sizes, law
 from linkwright.simulation.samples import Rows
 from linkwright.simulation.step_parts import Parts
 from linkwright.simulation.step_programs import in_batch
@@ -95,10 +95,12 @@ class Met:
 class Watch:
     """An event that is looked for."""
 
-    def __init__(self, event: Event, name: str, t: float, q: Floats, v: Floats, *, may_record: bool) -> None:
+    def __init__(
+        self, event: Event, name: str, t: float, q: Floats, v: Floats, sizes: Sizes, *, may_record: bool
+    ) -> None:
         self.event, self.name = event, name
         with np.errstate(all="ignore"):  # a value that is not finite is refused by name
-            self.law: Law = law(f"event {self.name!r}", event.function, t, q, v, (), may=may_record)
+            self.law: Law = law(f"event {self.name!r}", event.function, t, q, v, (), may=may_record, sizes=sizes)
             first = float(self.law(t, q.copy(), v.copy()))
         if np.isinf(first):
             text = f"event {name!r} has no finite value at the initial state: its function gives {first}"
@@ -313,7 +315,9 @@ def _least(g: Floats) -> int | None:
     return None if not len(at) else 1 + int(at[np.argmin(np.abs(g)[1:-1][at])])
 
 
-def watches(events: Sequence[Event], t: float, q: Floats, v: Floats, *, may_record: bool = True) -> list[Watch]:
+def watches(
+    events: Sequence[Event], t: float, q: Floats, v: Floats, sizes: Sizes, *, may_record: bool = True
+) -> list[Watch]:
     """Each event as it is looked for; what has a name that another has is numbered."""
     watches_by_name: dict[str, Watch] = {}
     for k, event in enumerate(events):
@@ -325,7 +329,7 @@ def watches(events: Sequence[Event], t: float, q: Floats, v: Floats, *, may_reco
         while name in watches_by_name:
             number += 1
             name = f"{first} ({number})"
-        watches_by_name[name] = Watch(event, name, t, q, v, may_record=may_record)
+        watches_by_name[name] = Watch(event, name, t, q, v, sizes, may_record=may_record)
     return list(watches_by_name.values())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import CellType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,12 @@ from linkwright.base.arguments import shown
 from linkwright.base.arrays import Floats
 from linkwright.errors import DtypeError, LinkwrightError, RecordingError, ShapeError
 from linkwright.kernels.interpret.interpreter import run
+from linkwright.model.placements import coordinate_units
 from linkwright.tape.build import record
 from linkwright.tape.program import Program
+
+if TYPE_CHECKING:
+    from linkwright.model.tree import Tree
 
 _DEPTH = 6  # how far from the function it is looked for
 _MOST = 10_000  # containers that are looked at, and numbers of one array
@@ -189,9 +193,34 @@ def numbers(values: Any) -> Floats:
     return array.astype(np.float64)
 
 
-def law(what: str, function: Any, t: float, q: Floats, v: Floats, shape: tuple[int, ...], *, may: bool = True) -> Law:
+class Sizes(NamedTuple):
+    """Typical times, coordinates (nq,) and rates (nv,) of a run, in SI."""
+
+    t: float
+    q: Floats
+    v: Floats
+
+    @classmethod
+    def of(cls, tree: Tree, duration: float) -> Sizes:
+        """Those of a mechanism that moves for a duration (s)."""
+        q, v = coordinate_units(tree)
+        return cls(duration or 1.0, q, v / (duration or 1.0))
+
+
+def law(
+    what: str,
+    function: Any,
+    t: float,
+    q: Floats,
+    v: Floats,
+    shape: tuple[int, ...],
+    *,
+    may: bool = True,
+    sizes: Sizes | None = None,
+) -> Law:
     """A law, tried at a first state as it is, then recorded, if it `may` be and does the same then.
 
+    They are compared at states that differ by small parts of `sizes`, in SI unless given.
     One that keeps something between its calls is not: what recording puts there would be no numbers.
     """
     nq, nv = len(q), len(v)
@@ -223,7 +252,7 @@ def law(what: str, function: Any, t: float, q: Floats, v: Floats, shape: tuple[i
         outputs = program.outputs
         if len(outputs) != 1 or outputs[0].shape != shape:
             raise RecordingError(f"it gives shape {outputs[0].shape} when recorded")
-        _compare(function, program, t, q, v, value)
+        _compare(function, program, t, q, v, value, sizes or Sizes(1.0, np.ones(nq), np.ones(nv)))
     except Exception as error:  # whatever it is, the function itself works
         if began:
             memory.restore()
@@ -237,10 +266,12 @@ def _check_memory(memory: Memory) -> None:
         raise RecordingError(f"it keeps something of its own between its calls, in {changed}")
 
 
-def _compare(function: Function, program: Program, t: float, q: Floats, v: Floats, value: Floats) -> None:
+def _compare(function: Function, program: Program, t: float, q: Floats, v: Floats, value: Floats, sizes: Sizes) -> None:
     """What is recorded must give the same at the first state, and nearby wherever the function has a value."""
     for k, part in enumerate((0.0, 1e-3, -2e-3)):
-        states = t + abs(part), q + part * np.cos(np.arange(len(q))), v + part * np.sin(1.0 + np.arange(len(v)))
+        coordinates = q + part * sizes.q * np.cos(np.arange(len(q)))
+        rates = v + part * sizes.v * np.sin(1.0 + np.arange(len(v)))
+        states = t + abs(part) * sizes.t, coordinates, rates
         try:
             wanted = value if not k else numbers(function(states[0], states[1].copy(), states[2].copy()))
         except Exception:

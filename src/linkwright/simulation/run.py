@@ -20,7 +20,7 @@ from linkwright.simulation.checkpoint import Keeper, Standing, check_place, faul
 from linkwright.simulation.compiled_engines import Engine, Fixed, Trouble
 from linkwright.simulation.events import Event, EventFailed, met, watches
 from linkwright.simulation.initialise import Settings, engine_of, first_point, vector
-from linkwright.simulation.python_laws import Law, LawFailed, law
+from linkwright.simulation.python_laws import Law, LawFailed, Sizes, law
 from linkwright.simulation.samples import Growing, Rows
 from linkwright.simulation.state_derivatives import Slopes
 from linkwright.simulation.step_programs import Kernels
@@ -138,8 +138,9 @@ class Run:
         self.notes: list[str] = []
         self.law: Law | None = None
         self.tau: Floats | None = None
+        sizes = Sizes.of(mech.tree, settings.end - settings.start)
         if callable(tau):
-            self.law = law("tau", tau, settings.start, q, v, (mech.nv,), may=may_record)
+            self.law = law("tau", tau, settings.start, q, v, (mech.nv,), may=may_record, sizes=sizes)
             if self.law.program is None:
                 text = f"tau could not be recorded and is called from Python at every stage: {self.law.reason}"
                 self.notes.append(text)
@@ -155,7 +156,7 @@ class Run:
         first = first_point(mech, slopes, settings.start, q, v, self.notes)
         self.engine = engine_of(mech, slopes, settings, first)
         self.output = self._output(first)
-        self.watches = watches(events, settings.start, first.q[0], first.v[0], may_record=may_record)
+        self.watches = watches(events, settings.start, first.q[0], first.v[0], sizes, may_record=may_record)
         for watch in self.watches:
             if watch.law.program is None:
                 text = f"event {watch.name!r} could not be recorded and is called from Python: {watch.law.reason}"

@@ -93,6 +93,7 @@ def resists(context: RecordingContext, alike: RecordingContext) -> bool:
     g = np.asarray(
         np.concatenate([constraint_space.gradient(t, constraint) for constraint in constraints_of(context, t)]), float
     )
+    g = g / context.factory.constraint_units[:, None]
     g = g[np.linalg.norm(g, axis=1) > 0.0]
     m, every = (np.asarray(mass_matrix(q.traversal()), float) for q in (context, alike))
     # Rates in units in which the other mechanism's inertias are one: metres and radians count alike.
@@ -113,7 +114,7 @@ def determined_by_constraints(factory: RequestRules) -> bool:
     inertia = np.tile(np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]) * factory.size**2, (d.nb, 1))
     alike = replace(d, mass=np.full(d.nb, float(d.mass.max())), inertia=inertia * float(d.mass.max()), bindings={})
     rng, still = np.random.default_rng(0), np.zeros(tree.coordinates.nv)
-    for change in (still, rng.uniform(-0.1, 0.1, len(still))):
+    for change in (still, rng.uniform(-0.1, 0.1, len(still)) * factory.rate_units):
         with np.errstate(invalid="ignore", divide="ignore"):  # in branches that `where` does not take
             q = integrate(Unrolled(tree, {"q": factory.drawn, "dv": change}))
             state = {"q": np.asarray(q, float), "v": still, "t": 0.0}
