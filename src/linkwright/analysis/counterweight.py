@@ -15,7 +15,9 @@ from linkwright.base.arrays import Floats
 from linkwright.constraints.constraint_equations import joint_sides
 from linkwright.errors import ModelError
 from linkwright.model.description import GROUND
+from linkwright.model.units import Units
 from linkwright.results.solution import Solution
+from linkwright.results.solution_plots import unit_text
 from linkwright.spatial.algebra import cross
 from linkwright.spatial.rotation import euler_parameters_matrix
 
@@ -27,7 +29,8 @@ class Counterweight:
     """A mass on `body`, in the plane through the axis of `joint`: `moment` (kg m) is mass times radius, `direction`
     (3,) the unit vector from the axis in the body's axes, `foot` (3,) the point of the axis there (m).
 
-    `before` and `after`: of the shaking force (N) the root mean square, of the potential energy (J) the range.
+    `before` and `after`: of the shaking force (N) the root mean square, of the potential energy (J) the range. `units`
+    are those of the model, in which the text is.
     """
 
     joint: str
@@ -38,6 +41,7 @@ class Counterweight:
     foot: Floats
     before: float
     after: float
+    units: Units
 
     def mass(self, radius: float) -> float:
         """The mass (kg) at a `radius` (m) from the axis."""
@@ -52,8 +56,10 @@ class Counterweight:
     def __str__(self) -> str:
         what, unit = ("shaking force (rms)", "N") if self.against == "shaking" else ("potential energy (range)", "J")
         direction = ", ".join(f"{x:.4g}" for x in self.direction)
-        text = f"counterweight on {self.body!r}: {self.moment:.5g} kg m along ({direction}) from the axis of "
-        return text + f"{self.joint!r}; {what} {self.before:.4g} → {self.after:.4g} {unit}"
+        product, size = self.units.shown("kg*m"), self.units.shown(unit)
+        moment = f"{product.of(self.moment):.5g} {unit_text(product.text)}"
+        text = f"counterweight on {self.body!r}: {moment} along ({direction}) from the axis of {self.joint!r}; "
+        return f"{text}{what} {size.of(self.before):.4g} → {size.of(self.after):.4g} {size.text}"
 
 
 def counterweight(
@@ -89,6 +95,5 @@ def counterweight(
 
     moment = float(np.linalg.norm(u))
     direction = axes[:, :2] @ (u / moment if moment else np.array([1.0, 0.0]))
-    return Counterweight(
-        joint, d.body_names[body], against, moment, direction, foot, size(wanted), size(wanted + matrix @ u)
-    )
+    before, after = size(wanted), size(wanted + matrix @ u)
+    return Counterweight(joint, d.body_names[body], against, moment, direction, foot, before, after, d.units)

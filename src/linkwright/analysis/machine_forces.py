@@ -79,23 +79,16 @@ def machine_forces(
     >>> f"{forces.motor.mean:.6f} {forces.motor.peak:.6f} {forces.flywheel.inertia:.6f}"  # ΔE = 16 J
     '20.000000 28.000000 1.600000'
     """
-    if fluctuation is not None:
-        _check_fluctuation(fluctuation)
+    if not isinstance(mech, Solution):
+        mech = mechanism_of(mech, parameters)
+    driver, missing = check_request(mech.description, crank=crank, about=about, fluctuation=fluctuation)
     solution = _motion(mech, times, parameters)
     d = solution.description
     at = place(d, d.ground_name if about is None else about)
-    if at.body != GROUND:
-        text = (
-            f"{about!r} is on {d.body_names[at.body]!r}, which moves; moments on ground are about a fixed point: name "
-        )
-        raise ModelError(text + f"a frame of {d.ground_name!r}, or leave about out", element=about)
     states = _states(solution)
     load = _from_inertia(solution, at.p)
     outside = _from_outside(solution.mechanism, solution, at.p)
     weights = _weights(solution, at.p)
-    driver, missing = _crank(d, crank)
-    if crank is not None and driver is None:
-        raise ModelError(missing, element=crank)
     reasons = {"motor": missing, "flywheel": missing}
     motor, flywheel = None, None
     if driver is not None and f"{driver.name}.{_word(d, driver)}" not in solution.series:
@@ -109,7 +102,7 @@ def machine_forces(
             flywheel = demand.flywheel(motor, float(fluctuation))
         reasons["flywheel"] = "no flywheel was asked for; give fluctuation=0.05, say"
     if fluctuation is not None and flywheel is None:
-        raise ModelError(f"there is no flywheel: {reasons['motor'] or missing}", element=d.name)
+        raise ModelError(f"there is no flywheel: {reasons['motor']}", element=d.name)
     whole = load + weights + outside
     return MachineForces(
         solution,
@@ -128,6 +121,28 @@ def machine_forces(
     )
 
 
+def check_request(
+    d: Description, *, crank: str | None = None, about: str | None = None, fluctuation: float | None = None
+) -> tuple[Driver | None, str]:
+    """The driver of the motor, or why there is none. What `machine_forces` refuses of a model whatever its motion is an
+    error.
+    """
+    if fluctuation is not None:
+        _check_fluctuation(fluctuation)
+    at = place(d, d.ground_name if about is None else about)
+    if at.body != GROUND:
+        text = (
+            f"{about!r} is on {d.body_names[at.body]!r}, which moves; moments on ground are about a fixed point: name "
+        )
+        raise ModelError(text + f"a frame of {d.ground_name!r}, or leave about out", element=about)
+    driver, missing = _crank(d, crank)
+    if crank is not None and driver is None:
+        raise ModelError(missing, element=crank)
+    if fluctuation is not None and driver is None:
+        raise ModelError(f"there is no flywheel: {missing}", element=d.name)
+    return driver, missing
+
+
 def _check_fluctuation(fluctuation: Any) -> None:
     good = isinstance(fluctuation, int | float | np.number) and not isinstance(fluctuation, bool)
     if not good or not 0.0 < fluctuation < 2.0:
@@ -135,8 +150,8 @@ def _check_fluctuation(fluctuation: Any) -> None:
         raise ModelError(text + "such as 0.05")
 
 
-def _motion(mech: Any, times: ArrayLike | None, parameters: dict[str, float] | None) -> Solution:
-    """The motion with its forces."""
+def _motion(mech: Mechanism | Solution, times: ArrayLike | None, parameters: dict[str, float] | None) -> Solution:
+    """The motion with its forces, of a mechanism with these parameters or of a Solution."""
     if isinstance(mech, Solution):
         if times is not None or parameters:
             raise ModelError(
@@ -148,13 +163,12 @@ def _motion(mech: Any, times: ArrayLike | None, parameters: dict[str, float] | N
         if mech.series or not mech.description.drivers:
             return mech
         return analyse(mech.mechanism, times=mech.time, analysis="inverse dynamic")
-    mechanism = mechanism_of(mech, parameters)
-    refuse_massless(mechanism)
-    system = mechanism.description.system
+    refuse_massless(mech)
+    system = mech.description.system
     kind = system.analysis if system is not None and system.analysis in ("dynamic", "static") else "inverse dynamic"
-    solution = analyse(mechanism, times=times, analysis=kind)
+    solution = analyse(mech, times=times, analysis=kind)
     if not len(solution):
-        raise ModelError(f"the motion of {mechanism.name!r} has no time points; {solution.status}")
+        raise ModelError(f"the motion of {mech.name!r} has no time points; {solution.status}")
     return solution
 
 

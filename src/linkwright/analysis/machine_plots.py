@@ -36,44 +36,50 @@ def plot(forces: MachineForces, path: str | os.PathLike[str] | None = None) -> F
         torque.set_visible(False)
     else:
         draw_torque(torque, forces)
-    draw_components(force, forces, forces.shaking_force, "shaking force (N)")
+    draw_components(force, forces, forces.shaking_force, "shaking force", "N")
     draw_polar(polar, forces)
-    draw_components(moment, forces, forces.shaking_moment, f"shaking moment about {on_one_line(forces.about)} (N m)")
+    draw_components(moment, forces, forces.shaking_moment, f"shaking moment about {on_one_line(forces.about)}", "N m")
     save_figure(figure, path)
     return figure
 
 
 def abscissa(forces: MachineForces) -> tuple[Floats, str]:
-    """The crank's angle in degrees or shift, or the time without a motor, and its label."""
+    """The crank's angle in degrees or shift, or the time (s) without a motor, and its label."""
     m = forces.motor_demand
     if m is None:
         return forces.time, "time (s)"
-    name = on_one_line(m.joint)
-    return (np.degrees(m.angle), f"{name} (°)") if m.unit == "N m" else (m.angle, f"{name} (m)")
+    name, metre = on_one_line(m.joint), forces.solution.description.units.shown("m")
+    if m.unit == "N m":
+        return np.degrees(m.angle), f"{name} (°)"
+    return np.asarray(metre.of(m.angle)), f"{name} ({metre.text})"
 
 
 def draw_torque(ax: Axes, forces: MachineForces) -> None:
     """The motor's torque over the crank's angle, its mean, and the areas between."""
     m = forces.motor
     x, label = abscissa(forces)
-    ax.fill_between(x, m.torque, m.mean, color=_BLUE, alpha=0.16, linewidth=0.0)
+    unit = forces.solution.description.units.shown(m.unit)
+    torque, mean = unit.of(m.torque), unit.of(m.mean)
+    ax.fill_between(x, torque, mean, color=_BLUE, alpha=0.16, linewidth=0.0)
     word = "torque" if m.unit == "N m" else "force"
-    ax.plot(x, m.torque, color=_BLUE, linewidth=1.5, label=f"{on_one_line(m.driver)}")
-    ax.axhline(m.mean, color=_ORANGE, linestyle="--", linewidth=1.3, label=f"mean {m.mean:.4g} {m.unit}")
-    _plain(ax, label, f"driver's {word} ({m.unit})")
+    ax.plot(x, torque, color=_BLUE, linewidth=1.5, label=f"{on_one_line(m.driver)}")
+    ax.axhline(mean, color=_ORANGE, linestyle="--", linewidth=1.3, label=f"mean {mean:.4g} {unit.text}")
+    _plain(ax, label, f"driver's {word} ({unit.text})")
     _turns(ax, forces)
     ax.legend(fontsize=8, framealpha=0.9, edgecolor="none")
 
 
-def draw_components(ax: Axes, forces: MachineForces, vectors: Floats, label: str) -> None:
-    """The components (T, 3) of a vector that are more than rounding."""
+def draw_components(ax: Axes, forces: MachineForces, vectors: Floats, label: str, unit: str) -> None:
+    """The components (T, 3) of a vector, in an SI unit, that are more than rounding."""
     x, below = abscissa(forces)
+    shown = forces.solution.description.units.shown(unit)
+    vectors = np.asarray(shown.of(vectors))
     largest = float(np.abs(vectors).max())
     styles = (("x", _BLUE, "-"), ("y", _ORANGE, "--"), ("z", _GREEN, ":"))
     for (axis, colour, dashes), column in zip(styles, vectors.T, strict=True):
         if np.abs(column).max() > _ROUNDING * largest:
             ax.plot(x, column, color=colour, linestyle=dashes, linewidth=1.4, label=axis)
-    _plain(ax, below, label)
+    _plain(ax, below, f"{label} ({shown.text})")
     _turns(ax, forces)
     if largest:
         ax.legend(fontsize=8, framealpha=0.9, edgecolor="none")
@@ -81,7 +87,8 @@ def draw_components(ax: Axes, forces: MachineForces, vectors: Floats, label: str
 
 def draw_polar(ax: Axes, forces: MachineForces) -> None:
     """The tip of the shaking force in the plane of its two largest components."""
-    x = forces.shaking_force
+    newton = forces.solution.description.units.shown("N")
+    x = np.asarray(newton.of(forces.shaking_force))
     largest = np.abs(x).max(axis=0)
     first, second = sorted(np.argsort(-largest, kind="stable")[:2].tolist())
     ax.axhline(0.0, color=_FAINT, linewidth=0.6)
@@ -90,7 +97,7 @@ def draw_polar(ax: Axes, forces: MachineForces) -> None:
     ax.plot(*x[0, [first, second]], "o", color=_ORANGE, markersize=5)
     reach = 1.12 * float(largest.max() or 1.0)
     ax.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))
-    _plain(ax, f"shaking force {'xyz'[first]} (N)", f"{'xyz'[second]} (N)")
+    _plain(ax, f"shaking force {'xyz'[first]} ({newton.text})", f"{'xyz'[second]} ({newton.text})")
 
 
 def _turns(ax: Axes, forces: MachineForces) -> None:

@@ -8,7 +8,7 @@ import csv
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,14 @@ from linkwright.analysis.counterweight import Against, Counterweight, counterwei
 from linkwright.base.arguments import path_text
 from linkwright.base.arrays import Floats
 from linkwright.base.files import atomic_text
-from linkwright.base.html import heading, line, shown, table
+from linkwright.base.html import heading, line, table
+from linkwright.base.html import shown as fragment
 from linkwright.base.locks import cached_property
 from linkwright.base.text_tables import aligned
 from linkwright.errors import LinkwrightError, ModelError, on_one_line
+from linkwright.model.units import PLAIN, Shown
 from linkwright.results.solution import Solution
+from linkwright.results.solution_plots import unit_text
 from linkwright.results.status import Series
 
 if TYPE_CHECKING:
@@ -126,7 +129,8 @@ class MachineForces:
       there is none, and say why. `motor_demand`, `flywheel_needed` are the same or None, `missing` the reasons by name.
     - `notes`: what a person should know.
 
-    `report()` is a text, `plot()` a figure, `save(path)` writes a table, `counterweight(joint)` balances.
+    `report()` is a text, `plot()` a figure, `save(path)` writes a table, all three in the model's units;
+    `counterweight(joint)` balances.
 
     >>> import tempfile, numpy as np, linkwright as lw
     >>> with lw.Builder("stirrer") as b:
@@ -217,57 +221,77 @@ class MachineForces:
         return "rad" if self.motor_demand is not None and self.motor_demand.unit == "N m" else "m"
 
     # -- what people read -------------------------------------------------------------------------------------
+    def _shown(self, unit: str) -> Shown:
+        """How numbers of a `unit` of SI are shown in the units of the model, with its text for people."""
+        shown = self.solution.description.units.shown(unit)
+        return replace(shown, text=unit_text(shown.text))
+
     def tables(self) -> list[tuple[str, list[tuple[str, ...]]]]:
-        """Titles, and tables with their heads: shaking, motor, joints."""
+        """Titles, and tables with their heads, in the model's units: shaking, motor, joints."""
         rows: list[tuple[str, ...]] = [("on ground", "x min", "x max", "y min", "y max", "z min", "z max", "largest")]
+        newton, moment = self._shown("N"), self._shown("N m")
         for name, x, unit in (
-            ("shaking force", self.shaking_force, "N"),
-            ("shaking moment", self.shaking_moment, "N m"),
-            ("whole force", self.ground_force, "N"),
-            ("whole moment", self.ground_moment, "N m"),
+            ("shaking force", self.shaking_force, newton),
+            ("shaking moment", self.shaking_moment, moment),
+            ("whole force", self.ground_force, newton),
+            ("whole moment", self.ground_moment, moment),
         ):
             size = float(np.linalg.norm(x, axis=1).max())
-            ends = [number(y, size) for axis in x.T for y in (axis.min(), axis.max())]
-            rows.append((f"{name} ({unit})", *ends, number(size, size)))
+            ends = [number(y, size, unit) for axis in x.T for y in (axis.min(), axis.max())]
+            rows.append((f"{name} ({unit.text})", *ends, number(size, size, unit)))
         tables = [(f"on ground, moments about {self.about!r}", rows)]
         m = self.motor_demand
         if m is not None:
             word, angle = ("torque", "at angle") if m.unit == "N m" else ("force", "at shift")
-            head = (f"driver's {word} ({m.unit})", "mean", "rms", "min", angle, "max", angle, "largest power (W)")
+            unit, watt = self._shown(m.unit), self._shown("W")
+            power = f"largest power ({watt.text})"
+            head = (f"driver's {word} ({unit.text})", "mean", "rms", "min", angle, "max", angle, power)
             size, (low, least), (high, greatest) = abs(m.peak), m.least, m.greatest
-            power = number(float(np.abs(m.power).max()))
-            ends = [number(least, size), self._place(low), number(greatest, size), self._place(high)]
-            tables.append(("motor", [head, (m.driver, number(m.mean, size), number(m.rms, size), *ends, power)]))
+            mean, rms, lower, upper = (number(x, size, unit) for x in (m.mean, m.rms, least, greatest))
+            fastest = number(float(np.abs(m.power).max()), shown=watt)
+            tables.append(
+                ("motor", [head, (m.driver, mean, rms, lower, self._place(low), upper, self._place(high), fastest)])
+            )
         if self.joints:
-            loads: list[tuple[str, ...]] = [
-                ("joint", "largest force (N)", "without its drive", "largest moment (N m)", "without its drive")
-            ]
+            apart = "without its drive"
+            heads = (f"largest force ({newton.text})", apart, f"largest moment ({moment.text})", apart)
+            loads: list[tuple[str, ...]] = [("joint", *heads)]
             sizes = {
                 name: [float(np.linalg.norm(x, axis=1).max()) for x in _parts(y)] for name, y in self.joints.items()
             }
-            most = [max(sizes[name][k] for name in sizes) for k in range(4)]
-            loads += [(name, *(number(x, y) for x, y in zip(sizes[name], most, strict=True))) for name in sizes]
+            most = [max(x for one in sizes.values() for x in one[k : k + 2]) for k in (0, 0, 2, 2)]
+            units = (newton, newton, moment, moment)
+            for name in sizes:
+                loads.append((name, *(number(*x) for x in zip(sizes[name], most, units, strict=True))))
             tables.append(("joints", loads))
         return tables
 
     def sentences(self) -> list[str]:
-        """What is said of the flywheel and of static balance, and notes."""
+        """What is said of the flywheel and of static balance, why there is no motor, and notes."""
         lines = []
         f = self.flywheel_needed
+        energy, inertia, metre = (self._shown(unit) for unit in ("J", "kg*m^2", "m"))
         if f is not None:
             rpm = f.speed * 30.0 / math.pi
-            text = f"flywheel: {f.inertia:.4g} kg m² for a fluctuation of {f.fluctuation:g} at {rpm:.5g} rpm, of which "
-            text += f"the crank has {f.crank:.4g} kg m²; {f.energy:.4g} J between the slowest point at "
+            text = (
+                f"flywheel: {number(f.inertia, shown=inertia)} {inertia.text} for a fluctuation of {f.fluctuation:g} "
+            )
+            text += f"at {rpm:.5g} rpm, of which the crank has {number(f.crank, shown=inertia)} {inertia.text}; "
+            text += f"{number(f.energy, shown=energy)} {energy.text} between the slowest point at "
             lines.append(f"{text}{self._place(f.slowest)} and the fastest at {self._place(f.fastest)}")
+        if self.motor_demand is None:
+            lines.append(f"motor: {self.missing['motor']}")
         s = self.static
-        text = f"static balance: the potential energy in gravity varies by {number(np.ptp(s.energy), self._heavy)} J"
-        moves = number(float(np.ptp(s.center, axis=0).max()), self.solution.description.length_scale)
-        held = [
-            f"{name!r} holds up to {_largest(x):.4g} {x.unit} at rest"
-            for name, x in s.holding.items()
-            if not s.balanced
-        ]
-        text += f", the centre of mass moves by {moves} m"
+        varies = number(float(np.ptp(s.energy)), self._heavy, energy)
+        text = f"static balance: the potential energy in gravity varies by {varies} {energy.text}"
+        size = self.solution.description.length_scale
+        moves = number(float(np.ptp(s.center, axis=0).max()), size, metre)
+        held = []
+        if not s.balanced:
+            for name, x in s.holding.items():
+                unit = self._shown(x.unit)
+                held.append(f"{name!r} holds up to {number(_largest(x), shown=unit)} {unit.text} at rest")
+        text += f", the centre of mass moves by {moves} {metre.text}"
         ends = "balanced" if s.balanced else ", ".join(held)
         lines.append(f"{text}; {ends}" if ends else text)
         return [*lines, *self.notes]
@@ -282,19 +306,21 @@ class MachineForces:
     @property
     def title(self) -> str:
         """One line: of what, over which time."""
-        d, t = self.solution.description, self.time
-        return f"forces of {on_one_line(d.name)}, t = {t[0]:g} … {t[-1]:g} s, moments about {on_one_line(self.about)}"
+        d, second = self.solution.description, self._shown("s")
+        span = f"{second.of(float(self.time[0])):g} … {second.of(float(self.time[-1])):g} {second.text}"
+        return f"forces of {on_one_line(d.name)}, t = {span}, moments about {on_one_line(self.about)}"
 
     def __repr__(self) -> str:
         size = float(np.linalg.norm(self.shaking_force, axis=1).max())
-        name = on_one_line(self.solution.description.name)
-        return f"<MachineForces of {name}: {len(self.time)} points, shaking force up to {size:.4g} N>"
+        name, newton = on_one_line(self.solution.description.name), self._shown("N")
+        largest = f"{number(size, shown=newton)} {newton.text}"
+        return f"<MachineForces of {name}: {len(self.time)} points, shaking force up to {largest}>"
 
     def _repr_html_(self) -> str:
         parts = [heading(self.title)]
         for _, (head, *rows) in self.tables():
             parts.append(table(head, rows, len(rows)))
-        return shown(*parts, *(line(text) for text in self.sentences()))
+        return fragment(*parts, *(line(text) for text in self.sentences()))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """A matplotlib figure: the motor's torque over the crank's angle with its mean, the shaking force and moment,
@@ -309,13 +335,17 @@ class MachineForces:
         return plot(self, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `series` as a table, a row for each time, to a `path` in .csv, whole or not at all."""
+        """Write `series` as a table, a row for each time, to a `path` in .csv, whole or not at all.
+
+        Numbers are in the units of the model, the time is in seconds.
+        """
         if Path(path_text("a table of forces", path)).suffix.lower() != ".csv":
             raise LinkwrightError(f"{path}: forces are written as .csv; give such a name")
         with atomic_text(path) as file:
             writer = csv.writer(file)
-            writer.writerow(["time [s]", *(f"{name} [{x.unit}]" for name, x in self.series.items())])
-            columns = [self.time, *(x.values for x in self.series.values())]
+            series = {name: x.shown(self.solution.description.units) for name, x in self.series.items()}
+            writer.writerow(["time [s]", *(f"{name} [{x.unit}]" for name, x in series.items())])
+            columns = [self.time, *(x.values for x in series.values())]
             writer.writerows(zip(*(x.tolist() for x in columns), strict=True))
 
     @property
@@ -324,8 +354,9 @@ class MachineForces:
         return self.static.weight * self.solution.description.length_scale
 
     def _place(self, x: float) -> str:
-        """A place of the crank: degrees in the turn, or metres."""
-        return f"{math.degrees(x):.4g}°" if self._of_angle == "rad" else f"{x:.4g} m"
+        """A place of the crank: degrees in the turn, or a length."""
+        metre = self._shown("m")
+        return f"{math.degrees(x):.4g}°" if self._of_angle == "rad" else f"{number(x, shown=metre)} {metre.text}"
 
 
 def _parts(load: JointLoads) -> tuple[Floats, ...]:
@@ -336,6 +367,6 @@ def _largest(series: Series) -> float:
     return float(np.abs(series.values).max())
 
 
-def number(x: float, size: float = math.inf) -> str:
-    """Four digits; what is rounding beside a size is zero."""
-    return f"{0.0 if abs(x) < 1e-9 * size < math.inf else x:.4g}"
+def number(x: float, size: float = math.inf, shown: Shown = PLAIN) -> str:
+    """Four digits of an SI number, as it is shown; what is rounding beside a size is zero."""
+    return f"{0.0 if abs(x) < 1e-9 * size < math.inf else shown.of(x):.4g}"

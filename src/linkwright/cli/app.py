@@ -16,9 +16,8 @@ from linkwright.cli.convert_verb import convert
 from linkwright.cli.demo_verb import demo
 from linkwright.cli.equations_verb import equations
 from linkwright.cli.export_verb import export
-from linkwright.cli.run_verb import as_options
 from linkwright.cli.run_verb import run as run_model
-from linkwright.cli.screen import Interrupted, print_error, print_text
+from linkwright.cli.screen import Interrupted, as_options, print_error, print_text
 from linkwright.cli.study_verb import study
 from linkwright.cli.sweep_verb import sweep
 from linkwright.cli.tolerances_verb import tolerances

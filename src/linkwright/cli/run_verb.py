@@ -19,6 +19,7 @@ from linkwright.base.arguments import check_names
 from linkwright.cli.screen import (
     Bar,
     Settings,
+    as_options,
     assignments,
     console,
     grid,
@@ -32,6 +33,9 @@ from linkwright.model.requested_analysis import FIXED_STEP_METHODS, FREEDOMS, SI
 from linkwright.results.status import Series
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from linkwright.analysis.machine_report import MachineForces
     from linkwright.model.description import Description
     from linkwright.model.units import Shown
     from linkwright.results.solution import Solution
@@ -69,6 +73,24 @@ def run(
         Path | None, typer.Option(help="Where a simulation keeps its state, to go on from.", show_default=False)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    forces: Annotated[
+        bool,
+        typer.Option(
+            "--forces", help="Print the forces of a machine: on ground, in joints, of its motor; static balance."
+        ),
+    ] = False,
+    crank: Annotated[
+        str | None,
+        typer.Option(metavar="JOINT", help="With --forces: the motor's joint.", show_default="the driven one"),
+    ] = None,
+    about: Annotated[
+        str | None,
+        typer.Option(metavar="FRAME", help="With --forces: the frame of ground for moments.", show_default="ground"),
+    ] = None,
+    fluctuation: Annotated[
+        float | None,
+        typer.Option(help="With --forces: of the speed, for a flywheel: (max − min)/mean.", show_default=False),
+    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for what is written.")] = Path("out"),
     plot: Annotated[bool, typer.Option("--plot", help="Draw position, velocity and acceleration as a PNG.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Write the results as a CSV table too.")] = False,
@@ -80,6 +102,10 @@ def run(
     """
     points = _checked(times, freedom, output)
     kind = analysis_kind(analysis)
+    asked = {"crank": crank, "about": about, "fluctuation": fluctuation}
+    for option, value in asked.items():
+        if value is not None and not forces:
+            raise LinkwrightError(f"--{option} belongs to a report of forces; add --forces")
     loaded = load(model, parameters=assignments(set_) or None)
     if points is None and loaded.mechanism.description.system is None:
         raise LinkwrightError(f"{model}: no time range; use --times, as in --times 0:8:0.1")
@@ -92,7 +118,10 @@ def run(
     settings = {key: value for key, value in simulation.items() if value is not None and value is not False}
     _check_settings(settings, chosen, system)
     options = {"times": points, "freedom": freedom, "analysis": kind, **settings}
-    code = perform(loaded.mechanism, name, output, options, plot=plot, csv=csv, page=page)
+    machine = asked if forces else None
+    if machine is not None:
+        _check_machine(loaded.mechanism, machine)
+    code = perform(loaded.mechanism, name, output, options, machine=machine, plot=plot, csv=csv, page=page)
     if code:
         raise typer.Exit(code)
     if passing is not None:  # a run that came to its end needs nothing to go on from
@@ -105,13 +134,15 @@ def perform(
     output: Path,
     options: Mapping[str, Any] = MappingProxyType({}),
     *,
+    machine: Mapping[str, Any] | None = None,
     plot: bool = False,
     csv: bool = False,
     page: bool = True,
 ) -> int:
     """Print the table, analyse, and write what is asked for into a folder; the exit code.
 
-    `options` are those of `lw.analyse`, and of a simulation `checkpoint` and `resume`.
+    `options` are those of `lw.analyse`, and of a simulation `checkpoint` and `resume`; `machine` those of
+    `lw.machine_forces`, None without a report of these.
     """
     screen = console()
     screen.print(on_one_line(mechanism.name), style="bold")
@@ -139,7 +170,10 @@ def perform(
             screen.print()
         for line in linkage(solution):
             screen.print(line, soft_wrap=True)
-    for written in _write(solution, output, name, plot=plot, csv=csv, page=page):
+    report, refusal = _machine_forces(solution, machine)
+    if report is not None:
+        _print_machine(screen, report)
+    for written in _write(solution, report, output, name, plot=plot, csv=csv, page=page):
         screen.print(written, soft_wrap=True)
     if solution.status.reason == "interrupted" and checkpoint is not None and Path(checkpoint).exists():
         screen.print(
@@ -147,6 +181,9 @@ def perform(
         )
     if not solution.status:
         print_error(as_options(f"{solution.status.message}; {solution.status.advice}"))
+        return 1
+    if refusal:
+        print_error(as_options(refusal))
         return 1
     return 0
 
@@ -179,6 +216,36 @@ def linkage(solution: Solution) -> list[str]:
     except LinkwrightError:
         return []
     return [*report.sentences(), ""] if report.loops else []
+
+
+def _check_machine(mechanism: Any, machine: Mapping[str, Any]) -> None:
+    """Refuse what a report of forces cannot be about, before anything is computed."""
+    from linkwright.analysis.analyse import refuse_massless  # weight: analysis
+    from linkwright.analysis.machine_forces import check_request  # weight: analysis
+
+    refuse_massless(mechanism)
+    check_request(mechanism.description, **machine)
+
+
+def _machine_forces(solution: Solution, machine: Mapping[str, Any] | None) -> tuple[MachineForces | None, str]:
+    """The forces of a machine that are asked for, or why this motion has none."""
+    if machine is None or not len(solution):
+        return None, ""
+    try:
+        return lw.machine_forces(solution, **machine), ""
+    except LinkwrightError as error:
+        return None, str(error)
+
+
+def _print_machine(screen: Console, report: MachineForces) -> None:
+    screen.print(report.title, soft_wrap=True)
+    for _, rows in report.tables():
+        screen.print()
+        screen.print(grid(*rows, right=tuple(range(1, len(rows[0])))))
+    screen.print()
+    for line in report.sentences():
+        screen.print(as_options(line), soft_wrap=True)
+    screen.print()
 
 
 def _shortened(rows: tuple[Any, ...], most: int = 40) -> list[Any]:
@@ -245,36 +312,6 @@ def _tidy(x: float, largest: float, shown: Shown) -> str:
     return f"{0.0 if abs(x) < 1e-12 * largest else shown.of(x):.4g}"
 
 
-def as_options(text: str) -> str:
-    """Advice that names Python's arguments, in the words of the command line."""
-    words = {
-        "lw.Saving(checkpoint=..., resume=True)": "--resume",
-        "resume=True": "--resume",
-        "leave resume out": "leave --resume out",
-        "overwrite=True": "--overwrite",
-        "on='local'": "--on local",
-        "lw.Saving(checkpoint=...)": "--checkpoint FILE",
-        "method='radau'": "--method radau",
-        "a smaller dt": "a smaller --step",
-        "loosen rtol and atol": "loosen --rtol",
-        "precision='float64'": "--precision float64",
-        "dt=0.001": "--dt 0.001",
-        "function='step'": "--function step",
-        "leave arduino out": "leave --arduino out",
-        "time_limit=...": "--time-limit SECONDS",
-        "time_limit": "--time-limit",
-        "give times=...": "give --times 0:8:0.1",
-        "parameters=...": "--set",
-        "settings=lw.ToleranceSettings(derivatives='differences')": "--differences",
-        "clearances=...": "--clearance pin=2e-5",
-        "the option 'parameters' is": "the option --set is",
-        "the option 'folders' is": "the option --folder is",
-    }
-    for python, option in words.items():
-        text = text.replace(python, option)
-    return text
-
-
 @contextmanager
 def _room(output: Path | None) -> Iterator[None]:
     """The folder while a run may keep its state there; one that a failure leaves empty goes again."""
@@ -290,7 +327,9 @@ def _room(output: Path | None) -> Iterator[None]:
         raise
 
 
-def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool, page: bool) -> list[str]:
+def _write(
+    solution: Solution, report: MachineForces | None, output: Path, name: str, *, plot: bool, csv: bool, page: bool
+) -> list[str]:
     """Write the files; a line for each."""
     made_folder(output)
     there = len(solution) > 0
@@ -305,6 +344,13 @@ def _write(solution: Solution, output: Path, name: str, *, plot: bool, csv: bool
             lambda path: solution.plot_series(path=path),
             "forces and torques",
         ),
+    ]
+    if report is not None:
+        files += [
+            (csv, "_machine.csv", report.save, "the forces of the machine as a table"),
+            (plot, "_machine.png", report.plot, "torque of the motor, shaking force and moment"),
+        ]
+    files += [
         (page and there, ".html", solution.animate, "the animation; open it in any browser"),
     ]
     lines = []

@@ -148,6 +148,40 @@ def file_options(folders: list[Path] | None, trust: bool, arguments: list[str] |
     return {"folders": folders or None, "trust": trust or None, "arguments": named or None}
 
 
+def as_options(text: str) -> str:
+    """Advice that names Python's arguments, in the words of the command line."""
+    words = {
+        "lw.Saving(checkpoint=..., resume=True)": "--resume",
+        "resume=True": "--resume",
+        "leave resume out": "leave --resume out",
+        "overwrite=True": "--overwrite",
+        "on='local'": "--on local",
+        "lw.Saving(checkpoint=...)": "--checkpoint FILE",
+        "method='radau'": "--method radau",
+        "a smaller dt": "a smaller --step",
+        "loosen rtol and atol": "loosen --rtol",
+        "precision='float64'": "--precision float64",
+        "dt=0.001": "--dt 0.001",
+        "function='step'": "--function step",
+        "leave arduino out": "leave --arduino out",
+        "time_limit=...": "--time-limit SECONDS",
+        "time_limit": "--time-limit",
+        "give times=...": "give --times 0:8:0.1",
+        "parameters=...": "--set",
+        "settings=lw.ToleranceSettings(derivatives='differences')": "--differences",
+        "clearances=...": "--clearance pin=2e-5",
+        "the option 'parameters' is": "the option --set is",
+        "the option 'folders' is": "the option --folder is",
+        "as in crank='": "as in --crank '",
+        "give fluctuation=0.05": "give --fluctuation 0.05",
+        "fluctuation is ": "--fluctuation is ",
+        "or leave about out": "or leave --about out",
+    }
+    for python, option in words.items():
+        text = text.replace(python, option)
+    return text
+
+
 def named_texts(option: str, texts: list[str] | None, example: str) -> dict[str, str]:
     """The texts of an option NAME=VALUE by their names."""
     values: dict[str, str] = {}

@@ -15,8 +15,8 @@ from rich.console import Console
 
 import linkwright as lw
 from linkwright.base.arguments import check_names
-from linkwright.cli.run_verb import ModelFile, analysis_kind, as_options, time_points
-from linkwright.cli.screen import Bar, Interrupted, console, grid, load, print_warning, printed_warnings
+from linkwright.cli.run_verb import ModelFile, analysis_kind, time_points
+from linkwright.cli.screen import Bar, Interrupted, as_options, console, grid, load, print_warning, printed_warnings
 from linkwright.errors import LinkwrightError, MksError, on_one_line
 
 if TYPE_CHECKING:

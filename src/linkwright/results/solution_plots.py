@@ -50,8 +50,8 @@ _JOINTS = 2000
 
 
 def unit_text(unit: str) -> str:
-    """A unit beside an axis: with superscripts."""
-    return unit.replace("^2", "²").replace("^3", "³")
+    """A unit for people: with superscripts and spaces."""
+    return unit.replace("^2", "²").replace("^3", "³").replace("*", " ")
 
 
 def style(k: int) -> tuple[str, tuple[float, Sequence[float]] | Literal["solid"]]:
