@@ -16,6 +16,7 @@ from linkwright.base.files import atomic_text
 from linkwright.base.html import ROWS, beside, folded, heading, line, shown, span, table
 from linkwright.errors import LinkwrightError
 from linkwright.model.body_motion import QUANTITIES
+from linkwright.model.curve_elements import parts_of_curves
 from linkwright.results.labelled_arrays import AXES, PARAMETERS
 from linkwright.results.motion_quantities import one_coordinate
 from linkwright.results.solution import Solution
@@ -93,11 +94,12 @@ def animate(
     sol: Solution, path: str | os.PathLike[str] | None, title: str | None, height: int | None
 ) -> Path | Animation:
     """The motion as a page: a file, or without a path an animation that notebooks show."""
+    massless = parts_of_curves(sol.description.point_constraints)
     shown_scene = scene(
         sol.description,
         sol.time,
         sol.arrays,
-        joints=one_coordinate(sol),
+        joints=[joint for joint in one_coordinate(sol) if joint[0] not in massless],
         loads=loads(sol.series),
         title=title,
         notes=() if sol.status else (str(sol.status),),

@@ -139,7 +139,8 @@ class Series:
 def loads(series: Mapping[str, Series]) -> list[tuple[str, list[tuple[str, str, Any]]]]:
     """Series put together by what they are of: for each its name and sheets of heading, unit and (T,) or (3, T).
 
-    The components `hinge.fx`, `hinge.fy`, `hinge.fz` are one sheet, Force, and those of the moment another.
+    The components `hinge.fx`, `hinge.fy`, `hinge.fz` are one sheet, Force, and those of the moment another; those of a
+    point, `touch.x`, `.y`, `.z`, are one as well. Forces come first, parameters of curves last.
     """
     sheets: dict[str, list[tuple[str, str, Any]]] = {}
     for name, one in series.items():
@@ -147,6 +148,13 @@ def loads(series: Mapping[str, Series]) -> list[tuple[str, list[tuple[str, str, 
         if part in ("fx", "mx") and all(f"{stem}.{part[0]}{x}" in series for x in "yz"):
             vector = np.stack([series[f"{stem}.{part[0]}{x}"].values for x in "xyz"])
             sheets.setdefault(stem, []).append(("Force" if part == "fx" else "Moment", one.unit, vector))
-        elif part not in ("fx", "fy", "fz", "mx", "my", "mz"):
-            sheets.setdefault(stem or name, []).append((part.capitalize(), one.unit, one.values))
+        elif part == "x" and all(f"{stem}.{x}" in series for x in "yz"):
+            point = np.stack([series[f"{stem}.{x}"].values for x in "xyz"])
+            sheets.setdefault(stem, []).append(("Point", one.unit, point))
+        elif part not in ("fx", "fy", "fz", "mx", "my", "mz", "y", "z"):
+            heading = part.capitalize().replace("_", " ")
+            sheets.setdefault(stem or name, []).append((heading, one.unit, one.values))
+    order = ("Force", "Moment", "Friction", "Pressure angle", "Point")
+    for entries in sheets.values():
+        entries.sort(key=lambda sheet: order.index(sheet[0]) if sheet[0] in order else len(order))
     return list(sheets.items())

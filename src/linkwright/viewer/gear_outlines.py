@@ -54,10 +54,10 @@ def wheel(rim: Floats, inner: float, place: Placing, sides: tuple[float, ...] = 
     """The solid between a rim (n, 2) and a circle of radius `inner`, through the `sides` one after another."""
     hub = np.stack([np.full(len(rim), inner), rim[:, 1]], axis=1)
     layers = [place(line[:, 0], line[:, 1], side) for side in sides for line in (rim, hub)]
-    return _closed_bands(np.concatenate(layers), len(rim), len(sides))
+    return closed_bands(np.concatenate(layers), len(rim), len(sides))
 
 
-def _closed_bands(points: Floats, n: int, sections: int) -> Mesh:
+def closed_bands(points: Floats, n: int, sections: int) -> Mesh:
     """Two closed lines of n points in each section: outer and inner walls between sections, and caps at both ends."""
     k = np.arange(n)
     following = (k + 1) % n
@@ -75,10 +75,10 @@ def _closed_bands(points: Floats, n: int, sections: int) -> Mesh:
     last = 2 * n * (sections - 1)
     band(last, last + n)
     band(n, 0)
-    return _outward(points, np.concatenate(triangles))
+    return outward(points, np.concatenate(triangles))
 
 
-def _outward(points: Floats, triangles: NDArray[np.intp]) -> Mesh:
+def outward(points: Floats, triangles: NDArray[np.intp]) -> Mesh:
     """The mesh, its triangles seen from outside in the positive sense."""
     a, b, c = (points[triangles[:, i]] for i in range(3))
     volume = float(np.einsum("ij,ij->", a, np.cross(b, c)))
@@ -158,7 +158,7 @@ def rack(module: float, pressure: float, low: float, high: float, phase: float, 
         triangles.append(np.stack([a + k, a + k + 1, b + k + 1], axis=1))
         triangles.append(np.stack([a + k, b + k + 1, b + k], axis=1))
     ends = [[0, 2 * n, 3 * n], [0, 3 * n, n], [n - 1, 4 * n - 1, 3 * n - 1], [n - 1, 2 * n - 1, 4 * n - 1]]
-    return _outward(points, np.concatenate([*triangles, np.array(ends)]))
+    return outward(points, np.concatenate([*triangles, np.array(ends)]))
 
 
 def belt(radii: tuple[float, float], distance: float, *, crossed: bool, thickness: float, width: float) -> Mesh:
@@ -180,4 +180,4 @@ def belt(radii: tuple[float, float], distance: float, *, crossed: bool, thicknes
                 part = np.stack([x + off * c, off * s, np.full_like(c, 0.5 * side * width)], axis=1)
                 parts.append(part[order])
             lines.append(np.concatenate(parts))
-    return _closed_bands(np.concatenate(lines), len(lines[0]), 2)
+    return closed_bands(np.concatenate(lines), len(lines[0]), 2)

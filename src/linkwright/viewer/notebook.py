@@ -22,9 +22,10 @@ from linkwright.model.elements import Coupling
 from linkwright.model.mechanism_views import body_table, joint_table
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
+from linkwright.viewer.curve_parts import bodies_shown, curve_extent, curve_rims, massless_bodies
 from linkwright.viewer.gear_parts import gear_rims
 from linkwright.viewer.page import Motion, view_of
-from linkwright.viewer.shapes import body_colors, skeleton, stretched
+from linkwright.viewer.shapes import body_colors, seen_joints, skeleton, stretched
 
 #: Colours that people with any colour vision tell apart, of a lightness that shows on white and on black.
 COLOURS = ("#2f7fc1", "#d9602b", "#17a67c", "#c06fa3", "#c79200", "#62a8d8")
@@ -166,14 +167,14 @@ def drawn(d: Description, q: Floats) -> str:
     values = {name: poses[name] for name in ("position", "orientation")}
     if not all(np.isfinite(x).all() for x in values.values()):
         return ""
-    motion = Motion(np.zeros(1), values)
-    bones, color_of = skeleton(d, motion, np.zeros((0, 3))), body_colors(d)
+    motion = Motion(np.zeros(1), {name: x[:, : bodies_shown(d)] for name, x in values.items()})
+    bones, color_of = skeleton(d, motion, curve_extent(d, motion)), body_colors(d)
 
     def at(body: int, points: Any) -> Floats:
         return np.asarray(motion.places(body, points)[0])
 
     points = [at(b, p) for many in (bones.joined, bones.more) for b, p in many.items() if len(p)]
-    rims = list(gear_rims(d, motion, bones.radius))
+    rims = [*gear_rims(d, motion, bones.radius), *curve_rims(d, motion, bones.radius)]
     points += [at(body, rim) for body, rim in rims]
     if not points:
         return ""
@@ -197,23 +198,23 @@ def drawn(d: Description, q: Floats) -> str:
         line = "L".join(f"{x:.1f} {y:.1f}" for x, y in (seen(body, point) for point in rim))
         ink = f"fill='{color_of(body)}' fill-opacity='.15' stroke='{color_of(body)}' stroke-width='1.2'"
         parts.append(f"<path d='M{line}z' {ink}><title>{safe(d.body_name(body))}</title></path>")
-    geared = {body for body, _ in rims}
-    for thing, first, second in stretched(d, d.nb):
+    outlined = {body for body, _ in rims}
+    for thing, first, second in stretched(d, motion.count):
         a, b = seen(first.body, first.p), seen(second.body, second.p)
         parts.append(f"<path {_line(a, b)} stroke='currentColor' stroke-opacity='.55' stroke-dasharray='3 2'>")
         parts.append(f"<title>{safe(thing.name)}</title></path>")
-    for k in range(d.nj):
+    for k in seen_joints(d):
         if d.kind_of(k).name in ("prismatic", "cylindrical", "screw"):
             a, b = seen(int(d.parent[k]), d.pi[k]), seen(int(d.child[k]), d.pj[k])
             parts.append(f"<path {_line(a, b)} stroke='currentColor' stroke-opacity='.55' stroke-width='2'/>")
-    for body in range(d.nb):
+    for body in set(range(motion.count)) - massless_bodies(d):
         name = f"<title>{safe(d.body_names[body])}</title>"
         strong = [_line(seen(body, a), seen(body, b)) for a, b in bones.bars[body]]
         slim = [_line(seen(body, a), seen(body, b)) for a, b in bones.stalks[body]]
         for lines, thick in ((strong, 5), (slim, 2.5)):
             ink = f"stroke='{color_of(body)}' stroke-width='{thick}' stroke-linecap='round'"
             parts += [f"<path {place} {ink}>{name}</path>" for place in lines]
-        if not strong and body not in geared:
+        if not strong and body not in outlined:
             x, y = seen(body, next(iter([*bones.joined[body], *bones.more[body]]), np.zeros(3)))
             box = f"x='{x - 6:.1f}' y='{y - 6:.1f}' width='12' height='12' rx='2'"
             parts.append(f"<rect {box} fill='{color_of(body)}'>{name}</rect>")

@@ -6,6 +6,7 @@ import base64
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from linkwright.model.body_motion import place
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Rod
 from linkwright.spatial.rotation import euler_parameters
+from linkwright.viewer.curve_parts import bodies_shown, curve_extent, curve_solids, massless_bodies
 from linkwright.viewer.gear_parts import gear_solids
 from linkwright.viewer.page import Motion, View, along, box, checked, outermost, view_of
 from linkwright.viewer.shapes import (
+    PIN,
     Part,
     Skeleton,
     anchors,
@@ -62,23 +65,26 @@ def scene(
     Everything in it is JSON; arrays are base64 of little-endian numbers.
     """
     remarks = list(notes)
-    drawn = min(description.nb, MAX_BODIES)
-    if drawn < description.nb:
-        remarks.append(f"the first {drawn:,} of {description.nb:,} bodies are drawn")
+    shown = bodies_shown(description)
+    drawn = min(shown, MAX_BODIES)
+    if drawn < shown:
+        remarks.append(f"the first {drawn:,} of {shown:,} bodies are drawn")
     motion = checked(time, quantities, description.nb, drawn)
     remarks += motion.notes
     meshes: list[Mesh] = []
-    color_of = body_colors(description)
+    color_of, massless = body_colors(description), massless_bodies(description)
     shapes = _shapes(description, motion, meshes, remarks)
     extent = [motion.places(body, _bounds(part, meshes))[0] for body, parts in shapes.items() for part in parts]
-    bones = skeleton(description, motion, np.concatenate([np.zeros((0, 3)), *extent]))
+    bones = skeleton(description, motion, np.concatenate([curve_extent(description, motion), *extent]))
     parts = {body: list(shapes.get(body, ())) for body in range(GROUND, drawn)}
-    geared = _gears(description, motion, bones.radius, parts, meshes, remarks)
+    outlined = _outlines(description, motion, bones, parts, meshes, remarks)
     glyphs = joint_parts(description, motion, bones.radius, color_of)
     sliders = {body for body, part in glyphs if body >= 0 and part.color == color_of(body)}
     for body in range(drawn):
         # A body that is one point is its slider where it has one.
-        if body not in shapes and (bones.bars[body] or body not in sliders | geared):
+        if body in massless:
+            parts[body].append(solid("sphere", 0.7 * bones.radius, np.zeros(3), np.eye(3), PIN))
+        elif body not in shapes and (bones.bars[body] or body not in sliders | outlined):
             parts[body] += sticks(bones, body, color_of(body))
     for body, part in glyphs:
         if body in shapes and part.color == color_of(body):
@@ -86,7 +92,7 @@ def scene(
         is_slider = body in sliders and part.color == color_of(body) and not bones.bars[body]
         parts[body].append(replace(part, layer="body") if is_slider else part)
 
-    view = view_of(motion, _first_points(motion, parts, meshes), description.gravity)
+    view = view_of(_without(motion, massless), _first_points(motion, parts, meshes), description.gravity)
     reach = np.concatenate(
         [
             motion.places(body, _hull(body_parts, meshes)).reshape(-1, 3)
@@ -154,6 +160,12 @@ def scene(
     }
 
 
+def _without(motion: Motion, bodies: set[int]) -> Motion:
+    """The motion of the other bodies."""
+    others = [k for k in range(motion.count) if k not in bodies]
+    return Motion(motion.time, {name: array[:, others] for name, array in motion.values.items()})
+
+
 def _shapes(description: Description, motion: Motion, meshes: list[Mesh], remarks: list[str]) -> dict[int, list[Part]]:
     """The shapes of the model on their bodies. A mesh that cannot be drawn leaves a remark, and sticks."""
     shapes: dict[int, list[Part]] = {}
@@ -180,24 +192,31 @@ def _shapes(description: Description, motion: Motion, meshes: list[Mesh], remark
     return shapes
 
 
-def _gears(
-    d: Description, motion: Motion, unit: float, parts: dict[int, list[Part]], meshes: list[Mesh], remarks: list[str]
+def _outlines(
+    d: Description,
+    motion: Motion,
+    bones: Skeleton,
+    parts: dict[int, list[Part]],
+    meshes: list[Mesh],
+    remarks: list[str],
 ) -> set[int]:
-    """Put gears with their teeth, racks and belts to the parts of their bodies; the bodies that have some."""
-    geared: set[int] = set()
-    used = sum(mesh.bytes for mesh in meshes)
-    for body, part, mesh in gear_solids(d, motion, unit, body_colors(d)):
+    """Put gears with their teeth, racks, belts, cams and slots to the parts of their bodies; the bodies with some."""
+    outlined: set[int] = set()
+    used, colors = sum(mesh.bytes for mesh in meshes), body_colors(d)
+    for body, part, mesh in chain(
+        gear_solids(d, motion, bones.radius, colors), curve_solids(d, motion, bones.radius, colors, bones.joined)
+    ):
         if mesh is None:
             parts[body].append(part)
             continue
         used += mesh.bytes
         if used > MESH_BUDGET:
-            remarks.append("some gears are not drawn: their teeth are too many for one page")
+            remarks.append("some gears or curves are not drawn: they have too many points for one page")
             break
         meshes.append(mesh)
         parts[body].append(replace(part, mesh=len(meshes) - 1))
-        geared.add(body)
-    return geared
+        outlined.add(body)
+    return outlined
 
 
 def _mesh(folder: str, file: str, meshes: list[Mesh]) -> int | FormatError:

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.model.body_motion import Place, place
+from linkwright.model.curve_elements import parts_of_curves
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Bushing, PointForce, PointOnLine, PointOnPlane, Rod
 from linkwright.viewer.page import Motion, along
@@ -87,7 +88,7 @@ def skeleton(description: Description, motion: Motion, extent: Floats) -> Skelet
     """What holds the bodies together, measured; `extent` (n, 3) are points that belong to the mechanism as well."""
     joined: dict[int, list[Floats]] = {k: [] for k in range(GROUND, motion.count)}
     more: dict[int, list[Floats]] = {k: [] for k in joined}
-    for k in range(description.nj):
+    for k in seen_joints(description):
         if description.kind_of(k).name == "free":
             continue
         ends = ((int(description.parent[k]), description.pi[k]), (int(description.child[k]), description.pj[k]))
@@ -229,7 +230,7 @@ def joint_parts(
 ) -> list[tuple[int, Part]]:
     """The parts of every joint, rod and point constraint between bodies that are drawn, each with its body."""
     placed: list[tuple[int, Part]] = []
-    for k in range(description.nj):
+    for k in seen_joints(description):
         draw = GLYPHS.get(description.kind_of(k).name)
         base, mover = joint_sides(description, k)
         if draw is not None and max(base.body, mover.body) < motion.count:
@@ -275,7 +276,7 @@ def bushing_ends(description: Description, drawn: int) -> Iterator[tuple[Place, 
 def anchors(description: Description, motion: Motion, unit: float) -> list[Floats]:
     """Points of ground that joints are at, for the posts that carry them: both ends of a rail."""
     points = []
-    for k in range(description.nj):
+    for k in seen_joints(description):
         base, mover = joint_sides(description, k)
         kind = description.kind_of(k).name
         if base.body != GROUND or kind not in GLYPHS or mover.body >= motion.count:
@@ -288,6 +289,12 @@ def anchors(description: Description, motion: Motion, unit: float) -> list[Float
     ends = [end for _, *pair in stretched(description, motion.count) for end in pair]
     ends += [end for pair in bushing_ends(description, motion.count) for end in pair]
     return points + [end.p for end in ends if end.body == GROUND]
+
+
+def seen_joints(description: Description) -> list[int]:
+    """The joints but those of the massless bodies of curves, which are not drawn."""
+    massless = set(parts_of_curves(description.point_constraints))
+    return [k for k, name in enumerate(description.joint_names) if name not in massless]
 
 
 def joint_sides(description: Description, joint: int) -> tuple[Place, Place]:
