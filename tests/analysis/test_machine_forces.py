@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import linkwright as lw
 from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.formats.mks.mks_reader import parse_mks
+from linkwright.model.joint_kinds import KINDS, JointKind, bearing_loads
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 R, L, SPEED = 0.05, 0.18, 20.0
@@ -198,6 +199,22 @@ def test_bearings_of_a_driven_hinge_and_a_driven_slide_carry_all_but_the_drive()
     assert np.allclose(pivot.force, pivot.bearing_force)
     assert forces.motor.unit == "N"
     assert np.allclose(forces.motor.torque, 4 + 40 * 0.8)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.nv], ids=lambda kind: kind.name)
+def test_bearing_loads_take_away_the_drive_and_do_no_work_along_the_freedom(kind: JointKind) -> None:
+    """Of T τ and any wrench that the joint holds, Q n, what is left is Q n."""
+    rng = np.random.default_rng(3)
+    q = kind.neutral() + 0.3 * rng.normal(size=kind.nq)
+    if not kind.paired:
+        q[-4:] /= np.linalg.norm(q[-4:])
+    terms = kind.terms(q, 0.2)
+    subspace, dual = (np.asarray(x(terms, 0.2), float) for x in (kind.subspace, kind.dual))
+    loads = np.asarray(kind.complement(terms, 0.2), float) @ rng.normal(size=(6 - kind.nv, 2))
+    driven = loads + dual @ rng.normal(size=(kind.nv, 2))
+    assert np.allclose(bearing_loads(subspace, dual, driven), loads, atol=1e-13)
+    batch = bearing_loads(np.stack([subspace] * 3), np.stack([dual] * 3), np.stack([driven] * 3))
+    assert np.allclose(batch, loads, atol=1e-13)
 
 
 # -- static balance -------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from linkwright.model.body_motion import body_motion, of_ground
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import GearPair
 from linkwright.model.gear_pairs import frames_at, pair_radii, pitch_point, separates
-from linkwright.model.joint_kinds import JointKind
+from linkwright.model.joint_kinds import JointKind, bearing_loads
 from linkwright.model.joint_motion import FrameMotion, relative_motion
 from linkwright.model.placements import full_inertia
 from linkwright.model.topology import reacting_bodies
@@ -314,7 +314,7 @@ def _over_time(matrix: Any, count: int) -> Floats:
 
 def bearing_load(d: Description, j: int, frames: tuple[Frame, Frame], load: Floats) -> Floats:
     """(T, 6): what of a joint's whole load (force, and moment at the origin of its second frame, in ground's axes) its
-    bearing surfaces carry: all but the drive, which acts along the joint's own freedom: f − T Sᵀ f.
+    bearing surfaces carry: all but the drive, by `bearing_loads`.
 
     `frames` are those of the joint in ground's axes, as `joint_frames` has them.
     """
@@ -322,8 +322,8 @@ def bearing_load(d: Description, j: int, frames: tuple[Frame, Frame], load: Floa
     terms, pitch, axes = _terms(kind, *frames), np.full(count, d.pitch[j]), frames[1][0]
     subspace, dual = (_over_time(matrix(terms, pitch), count) for matrix in (kind.subspace, kind.dual))
     local = np.einsum("...ji,...kj->...ki", axes, load.reshape(count, 2, 3)).reshape(count, 6)
-    drive = np.einsum("tij,tkj,tk->ti", dual, subspace, local)
-    return np.asarray(np.einsum("...ij,...kj->...ki", axes, (local - drive).reshape(count, 2, 3)).reshape(count, 6))
+    bearing = bearing_loads(subspace, dual, local[..., None]).reshape(count, 2, 3)
+    return np.asarray(np.einsum("...ij,...kj->...ki", axes, bearing).reshape(count, 6))
 
 
 def inertial_wrenches(

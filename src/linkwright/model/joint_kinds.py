@@ -51,6 +51,12 @@ _NO_TURN = "no turn about h"
 _PERPENDICULAR = "h axes perpendicular"
 
 
+def bearing_loads(subspace: Array, dual: Array, loads: Array) -> Array:
+    """(..., 6, n): what the bearing surfaces of a joint carry of its loads (..., 6, n), all but the drive along its own
+    freedom: f − T Sᵀ f, with S and T (..., 6, nv)."""
+    return np.asarray(loads - dual @ (np.swapaxes(subspace, -1, -2) @ loads))
+
+
 class JointKind:
     """One kind of joint. `selects` names the twist components that it frees, if they are always the same."""
 

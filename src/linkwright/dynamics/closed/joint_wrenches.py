@@ -26,6 +26,7 @@ from linkwright.dynamics.methods import newton_euler
 from linkwright.dynamics.recording_context import RecordingContext
 from linkwright.dynamics.requests import RequestRules
 from linkwright.dynamics.traversals.traversal import Unrolled, add_to
+from linkwright.model.joint_kinds import bearing_loads
 from linkwright.model.topology import reacting_bodies
 from linkwright.spatial.algebra import Array, Limit, Pivoted, cross, dot, is_zero, swept
 from linkwright.tape.block import maximum, minimum, where
@@ -213,7 +214,7 @@ class _Least:
             parts = [wide(at[i], b) for b, at in enumerate(self.at_joints) if i in at]
             columns = np.concatenate([through[i][:, None], -sum(parts[1:], parts[0])], axis=1)
             if link.kind.nv:  # what the joint's own forces do along its freedom is not counted
-                columns = columns - link.dual(terms) @ (link.subspace(terms).T @ columns)
+                columns = bearing_loads(link.subspace(terms), link.dual(terms), columns)
             origin = self._last_origin(i)
             moments = [x[3:] - cross(origin, x[:3]) for x in columns.T]
             sized = self._sized(np.concatenate([columns[:3], np.stack(moments, axis=1)]))
