@@ -30,6 +30,25 @@ def test_run_prints_no_linkage_report_where_there_is_no_planar_loop(
     assert "transmission" not in outcome.out
 
 
+def test_check_names_every_element_by_its_kind(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    cam = tmp_path / "cam.mks"
+    cam.write_text(
+        """MODEL cam
+SYSTEM (KINEMATIC ANALYSIS, ending time = 1, print interval = 0.1);
+BODY base (ground); BODY shaft; BODY tappet (origin = (0, 4));
+HINGE crank (body = base, body = shaft, at = (0, 0));
+SLIDER slide (body = base, body = tappet, at = (0, 4), axis = (0, 1));
+CURVE disc (body = shaft, x = 1 + 3*cos(u), y = 3*sin(u), range = (0, 2*pi), closed);
+POINT ON CURVE touch (curve = disc, point = tappet);
+DRIVER motor (crank.angle = TIME);
+ENDMODEL"""
+    )
+    for model, words in ((cam, "point on a curve"), (MODELS / "geneva.mks", "coupling")):
+        out = linkwright(capsys, "check", model).out
+        assert words in out, out
+        assert "function=" not in out, out
+
+
 def test_check_prints_grashofs_condition(capsys: pytest.CaptureFixture[str]) -> None:
     assert LOOP in linkwright(capsys, "check", MODELS / "four_bar.mks").out
     assert "four-bar" not in linkwright(capsys, "check", MODELS / "rssr.mks").out

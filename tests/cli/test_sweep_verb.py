@@ -123,6 +123,13 @@ def test_wrong_words_are_told_in_one_line_and_nothing_is_left(
     assert not (tmp_path / "s").exists()
 
 
+def test_an_output_in_the_place_of_the_folder_is_explained(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    outcome = linkwright(capsys, "sweep", MODEL, "--set", "coupler=3", "--output", tmp_path / "top=max(pen.y)")
+    assert outcome.code == 1
+    assert "this is the study's folder; define an output with --output-value 'top=max(pen.y)'" in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are of POSIX")
 def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
     folder = tmp_path / "s"

@@ -206,7 +206,8 @@ def test_sentences_say_what_is_counted_and_what_to_do():
     summary = mechanism("four_bar").dof().mobility.summary
     assert summary == (
         "mobility: Grübler–Kutzbach count planar 3·3 − 8 = 1; by rank 1 degree of freedom; 1 driven, 0 undriven; "
-        "3 redundant"
+        "3 redundant: replace revolute joint 'b' by a spherical joint, "
+        "replace revolute joint 'c' by a cylindrical joint"
     )
 
 

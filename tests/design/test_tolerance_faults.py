@@ -31,6 +31,10 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "a joint that is not there": ({"clearances": {"bb": 0.1}}, r"no joint named 'bb'; did you mean 'b'"),
     "a joint without a size": ({"clearances": {"b": 0.0}}, r"clearance of joint 'b' is 0; give a radius greater than"),
     "a clearance in per cent": ({"clearances": {"b": "1 %"}}, r"is '1 %', which is no dimension with a value"),
+    "a clearance that is an angle": (
+        {"clearances": {"b": "0.1 deg"}},
+        r"is '0.1 deg': expected a length.*and '0.1 deg' is an angle",
+    ),
     "a series": ({"outputs": "pen.x"}, r"'pen.x' varies in time; reduce it to one number, as in max\(pen\.x\)"),
     "an output that is a function": ({"outputs": lambda s: s.max(s["pen.x"])}, r"is a function; write it as a text"),
     "an output without derivative": (
@@ -133,3 +137,33 @@ def test_draws_without_a_value_are_counted_with_their_reason() -> None:
     assert 0 < drawn.failed < 30
     assert len(drawn.samples) == 60 - drawn.failed
     assert any("of 60 draws have no value: the mechanism cannot be assembled" in x for x in report["swing"].notes)
+
+
+@pytest.mark.parametrize(
+    ("written", "size", "message"),
+    [
+        ("40 mm", "0.1 mm", None),
+        ("40 mm", "0:0.1 mm", None),
+        ("40 mm", "0.1", r"'r' is '0\.1', and r is in mm: write 0\.1 mm"),
+        ("40 mm", "-0.1:0.2", r"is '-0\.1', and r is in mm: write -0\.1 mm"),
+        ("40 mm", "0.1 deg", r"expected a length.*and '0\.1 deg' is an angle"),
+        ("40", "0.1", None),
+        ("40", "0.1 mm", r"r is a number without a unit in the model; write the number alone"),
+        ("40", "0.1 deg", r"r is a number without a unit in the model; write the number alone"),
+    ],
+)
+def test_texts_have_the_unit_of_the_dimension(written: str, size: str, message: str | None, tmp_path: Any) -> None:
+    text = f"""MODEL m
+SYSTEM (KINEMATIC ANALYSIS, ending time = 1, print interval = 0.5, length unit = mm, angle unit = degree);
+PARAMETER r = {written};
+BODY base (ground); BODY arm; MARKER tip (associated body = arm, origin = (r, 0));
+HINGE a (body = base, body = arm, at = (0, 0)); DRIVER motor (a.angle = TIME);
+ENDMODEL"""
+    mech = loaded(text, tmp_path)
+    settings = lw.ToleranceSettings(draws=0)
+    if message is not None:
+        with pytest.raises(lw.errors.LinkwrightError, match=message):
+            lw.tolerances(mech, "max(tip.x)", {"r": size}, settings=settings)
+        return
+    contribution = lw.tolerances(mech, "max(tip.x)", {"r": size}, settings=settings)["max(tip.x)"].contributions["r"]
+    assert abs(contribution.high - 1e-4) < 1e-15

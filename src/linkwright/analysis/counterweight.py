@@ -55,7 +55,7 @@ class Counterweight:
 
     def __str__(self) -> str:
         what, unit = ("shaking force (rms)", "N") if self.against == "shaking" else ("potential energy (range)", "J")
-        direction = ", ".join(f"{x:.4g}" for x in self.direction)
+        direction = ", ".join(f"{0.0 if abs(x) < 1e-12 else x:.4g}" for x in self.direction)
         product, size = self.units.shown("kg*m"), self.units.shown(unit)
         moment = f"{product.of(self.moment):.5g} {unit_text(product.text)}"
         text = f"counterweight on {self.body!r}: {moment} along ({direction}) from the axis of {self.joint!r}; "

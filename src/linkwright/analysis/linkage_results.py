@@ -16,6 +16,8 @@ from linkwright.model.units import Units
 CENTRES = 6
 #: Dead centres whose coordinates (rad or m) are no more apart are the same.
 SAME = 1e-6
+#: Values below this part of the stroke are printed as zero.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +141,11 @@ class Wording:
             line += f"; time ratio of the strokes {y.time_ratio:.4f}"
         yield line
         once = different(y.centres, 2.0 * math.pi if self.angular else math.inf)
-        ends = [f"{x.end} {self.text(x.output, y.angular)} at {self.where(x.input, x.time)}" for x in once]
+        outputs = [0.0 if abs(x.output) < ROUNDING * y.stroke else x.output for x in once]
+        ends = [
+            f"{x.end} {self.text(output, y.angular)} at {self.where(x.input, x.time)}"
+            for x, output in zip(once, outputs, strict=True)
+        ]
         more = f"; and {len(ends) - CENTRES} more" if len(ends) > CENTRES else ""
         yield f"{y.name}: dead centres: {'; '.join(ends[:CENTRES])}{more}" if ends else f"{y.name}: no dead centre"
 

@@ -106,6 +106,10 @@ def sweep(
     drawn = lw.Sampling(sampling, draws, cases, seed)
     plan = make_plan(parameters, drawn, chunk)
     _check(best, largest, output_value, animate, len(plan))
+    if out is not None and "=" in out.name:
+        raise LinkwrightError(
+            f"--output {out}: this is the study's folder; define an output with --output-value '{out.name}'"
+        )
     folder = folder_of(model) if out is None else out
     # Of a lost connection Dask logs pages; that it is lost is reported in a line here.
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")

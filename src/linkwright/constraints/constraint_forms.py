@@ -48,6 +48,7 @@ class Form:
     angles: Callable[[Sequence[Frame]], tuple[Measure, ...]] | None = None
     turns: int = 0
     lengths: tuple[bool, ...] = ()  # of each equation, whether it is a length; else it is an angle or a sine
+    kind: str = ""  # what tables call it, where the key is not for reading
 
     def __post_init__(self) -> None:
         assert len(self.lengths) == len(self.names), self.key

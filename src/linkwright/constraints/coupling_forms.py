@@ -53,6 +53,7 @@ def form(relation: Relation, loose: tuple[int, ...] = (), by_relation: int | Non
         angles=angles,
         turns=sum(turns and k not in loose for k, turns in enumerate(relation.turning)),
         lengths=(relation.is_length,),
+        kind="coupling",
     )
 
 

@@ -41,6 +41,7 @@ def point_on_curve(shape: CurveShape, tangent: bool) -> Form:
         equation,
         numbers=2 + shape.numbers,
         lengths=(True, True, False)[: len(names)],
+        kind="tangent to a curve" if tangent else "point on a curve",
     )
 
 

@@ -226,6 +226,12 @@ def model_table(description: Description) -> ModelTable:
     driven = {x.name: Quantity("joint", (x.target,), x.index) for x in d.drivers if x.kind == "joint"}
     for c in Equations(d).constraints:
         of_joint = driven.get(c.name) if c.group == "driver" else None
-        rows.append(Row(c.name, c.form.key if of_joint is None else f"driver of {spoken(d, of_joint)}", c.form.size))
+        rows.append(
+            Row(
+                c.name,
+                (c.form.kind or c.form.key) if of_joint is None else f"driver of {spoken(d, of_joint)}",
+                c.form.size,
+            )
+        )
     rows += [Row(d.joint_names[j], "free joint", 0) for j in range(d.nj) if d.kind_of(j).nv == 6]
     return ModelTable(bodies, grounds, tuple(rows))

@@ -7,9 +7,10 @@ its standard deviation and the laws that it is drawn from.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -17,9 +18,13 @@ from linkwright.base.arguments import check_names, finite_number, shown, whole_n
 from linkwright.base.arrays import Floats
 from linkwright.design.clearances import Play
 from linkwright.errors import ModelError
-from linkwright.model.units import Shown
+from linkwright.model.units import ANGLE, LENGTH, NUMBER, Shown, Units, unit
+from linkwright.model.units import Dimension as PhysicalDimension
 from linkwright.sweeps.distributions import Distribution, choice, normal, triangular, uniform
 from linkwright.sweeps.plan import Execution
+
+if TYPE_CHECKING:
+    from linkwright.formats.mks.values import Given
 
 SPREADS = ("disc", "rim")
 SAMPLINGS = ("random", "latin", "sobol")
@@ -52,7 +57,8 @@ class Clearance:
     def __post_init__(self) -> None:
         check_names("spread of a clearance", [self.spread], SPREADS)
         for name in ("radius", "tilt"):
-            size = amount(getattr(self, name), f"the {name} of a clearance")
+            read = partial(_number, dimension=LENGTH if name == "radius" else ANGLE)
+            size = amount(getattr(self, name), f"the {name} of a clearance", read=read)
             if size < 0.0:
                 raise ModelError(f"the {name} of a clearance is {size:g}; give a number that is not negative")
             object.__setattr__(self, name, size)
@@ -65,7 +71,7 @@ class Clearance:
         if isinstance(clearance, cls):
             return clearance
         what = f"the clearance of joint {joint!r}"
-        radius = amount(clearance, what)
+        radius = amount(clearance, what, read=partial(_number, dimension=LENGTH))
         if radius <= 0.0:
             raise ModelError(f"{what} is {radius:g}; give a radius greater than zero (m)", element=joint)
         return cls(radius)
@@ -161,8 +167,13 @@ class Dimension:
         return f"{lower:+.6g} {upper:+.6g}"
 
 
-def amount(size: Any, what: str, nominal: float | None = None) -> float:
-    """A number, or a text of one with a unit, or in per cent of a nominal value; `what` names it in messages."""
+def amount(
+    size: Any, what: str, nominal: float | None = None, read: Callable[[str, str], float] | None = None
+) -> float:
+    """A number, or a text of one with a unit, or in per cent of a nominal value; `what` names it in messages.
+
+    `read` gives the number (SI) of a text and its name, and refuses units that do not fit; without it, any unit does.
+    """
     if not isinstance(size, str):
         return finite_number(what, size)
     text = size.strip()
@@ -172,30 +183,58 @@ def amount(size: Any, what: str, nominal: float | None = None) -> float:
         if nominal is None or nominal == 0.0:
             why = "is no dimension with a value" if nominal is None else "is of a dimension that is zero"
             raise ModelError(f"{what} is {size!r}, which {why}; give a number, or a text with a unit")
-        return 0.01 * abs(nominal) * amount(text[:-1], what)
+        return 0.01 * abs(nominal) * _number(text[:-1], what, NUMBER)
+    return (read or _number)(text, what)
 
+
+def _number(text: str, what: str, dimension: PhysicalDimension | None = None) -> float:
+    """The number of a text in SI; a unit must be of the dimension, if one is given."""
+    return _finite(_written(text, what, dimension), text, what)
+
+
+def _written(text: str, what: str, dimension: PhysicalDimension | None) -> Given:
     from linkwright.formats.mks.values import constant  # weight: lark
 
-    number = constant(text, what).number
-    if number is None or not math.isfinite(number):
-        raise ModelError(f"{what} is {size!r}, which is no finite number; give {_FORMS}")
-    return float(number)
+    return constant(text, what, dimension)
 
 
-def limits(name: str, tolerance: Any, nominal: float) -> tuple[float, float]:
-    """The lower and upper deviation that a tolerance allows."""
+def _finite(written: Given, text: str, what: str) -> float:
+    if written.number is None or not math.isfinite(written.number):
+        raise ModelError(f"{what} is {text!r}, which is no finite number; give {_FORMS}")
+    return float(written.number)
+
+
+def _of_parameter(text: str, what: str, name: str, units: Units) -> float:
+    """The number of a text for a parameter: with a unit where the parameter has one, else in the model's units."""
+    written, its_unit = _written(text, what, None), dict(units.parameters).get(name)
+    number = _finite(written, text, what)
+    if its_unit is not None and written.dimension is None and number:
+        raise ModelError(f"{what} is {text!r}, and {name} is in {its_unit}: write {text} {its_unit}", element=name)
+    if its_unit is not None:
+        return _number(text, what, unit(its_unit).dimension)
+    if written.dimension is not None and not units.of(written.dimension).is_si:
+        advice = f"write the number alone, as it is written there, or give {name} a unit"
+        raise ModelError(
+            f"{what} is {text!r}, and {name} is a number without a unit in the model; {advice}", element=name
+        )
+    return number
+
+
+def limits(name: str, tolerance: Any, nominal: float, units: Units) -> tuple[float, float]:
+    """The lower and upper deviation that a tolerance allows, in a model of these units."""
+    read = partial(_of_parameter, name=name, units=units)
     what = f"the tolerance of {name!r}"
     if isinstance(tolerance, str) and ":" in tolerance:
         tolerance = tuple(tolerance.split(":"))
     if isinstance(tolerance, tuple | list):
         if len(tolerance) != 2:
             raise ModelError(f"{what} is {shown(tolerance)}; give {_FORMS}", element=name)
-        lower, upper = (amount(x, what, nominal) for x in tolerance)
+        lower, upper = (amount(x, what, nominal, read) for x in tolerance)
         if not lower < upper:
             text = f"{what} goes from {lower:g} to {upper:g}; the first must be less than the second"
             raise ModelError(f"{text}, as in (-0.02, 0.05)", element=name)
         return lower, upper
-    size = amount(tolerance, what, nominal)
+    size = amount(tolerance, what, nominal, read)
     if size < 0.0:
         text = f"{what} is {size:g}; give {-size:g} for ±{-size:g}, or (lower, upper) as in ({size:g}, 0)"
         raise ModelError(text, element=name)
@@ -204,9 +243,9 @@ def limits(name: str, tolerance: Any, nominal: float) -> tuple[float, float]:
     return -size, size
 
 
-def parameter_dimension(name: str, tolerance: Any, nominal: float, law: str) -> Dimension:
-    """A parameter of the model with its tolerance and the word of its distribution."""
-    lower, upper = limits(name, tolerance, nominal)
+def parameter_dimension(name: str, tolerance: Any, nominal: float, law: str, units: Units) -> Dimension:
+    """A parameter of a model of these units with its tolerance and the word of its distribution."""
+    lower, upper = limits(name, tolerance, nominal, units)
     middle, half = nominal + 0.5 * (lower + upper), 0.5 * (upper - lower)
     word, k = _law(name, law)
     if word == "normal":

@@ -152,8 +152,8 @@ def _parameter_dimensions(mech: Mechanism, asked: Any, distributions: Any, clear
         raise ModelError("no tolerance was given; give some by parameter, as in {'crank': 0.05}, or clearances=...")
     sizes = dict(asked or {})
     check_names("parameter", sizes, mech.parameters)
-    laws = laws_of(distributions, sizes)
-    return [parameter_dimension(name, size, mech.parameters[name], laws[name]) for name, size in sizes.items()]
+    laws, units = laws_of(distributions, sizes), mech.description.units
+    return [parameter_dimension(name, size, mech.parameters[name], laws[name], units) for name, size in sizes.items()]
 
 
 def _joint_dimensions(

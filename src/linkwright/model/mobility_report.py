@@ -165,7 +165,7 @@ class Mobility:
 
     @property
     def summary(self) -> str:
-        """One line: the count, the rank, and how many degrees of freedom are driven and undriven."""
+        """One line: the count, the rank, what is driven and undriven, and joints to replace for redundant equations."""
         few = [
             f"{x.family} {FAMILIES[x.family]}·{x.moving} − {x.held} = {_minus(x.degrees_of_freedom)}"
             for x in self.counts
@@ -173,7 +173,10 @@ class Mobility:
         rank = _freedom_of(self.by_rank)
         parts = [f"Grübler–Kutzbach count {first_few(few, 3)}", f"by rank {rank}"]
         parts.append(f"{self.by_rank - self.undriven} driven, {self.undriven} undriven")
-        return "mobility: " + "; ".join(parts) + (f"; {self.redundant} redundant" if self.redundant else "")
+        if self.redundant:
+            advice = first_few([str(x) for x in self.relaxations], 2)
+            parts.append(f"{self.redundant} redundant" + (f": {advice}" if advice else ""))
+        return "mobility: " + "; ".join(parts)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
