@@ -29,6 +29,9 @@ _PLACE_PARTS = (POSITIONS, VELOCITIES, ACCELERATIONS)
 DISTANCES = ("distance", "distance_rate", "distance_acceleration")
 #: The parts of forces: those of drivers and force elements first, then those of joints.
 _FORCES = ("force", "torque", "fx", "fy", "fz", "mx", "my", "mz")
+#: What `lw.machine_forces` has of the whole machine, and of a joint.
+_OF_MACHINES = ("shaking_force", "shaking_moment", "ground_force", "ground_moment")
+_BEARING = re.compile("bearing_[fm][xyz]")
 _DISTANCE = re.compile(rf"({'|'.join(DISTANCES)})\((.+)\)")
 
 
@@ -127,7 +130,22 @@ def _exerting(d: Description) -> list[str]:
     return [*(x.name for group in groups for x in group if x.name), *d.joint_names[:2000]]
 
 
+def of_machine(word: str, joint: str = "") -> ModelError | None:
+    """The error for a word, of a joint or alone, that no output is and `lw.machine_forces` has: it says how a study has
+    it. None of others.
+    """
+    if not (_BEARING.fullmatch(word) if joint else word in _OF_MACHINES):
+        return None
+    load = "force" if word.startswith("bearing_f") else "moment"
+    value = f"joints[{joint!r}].bearing_{load}" if joint else word
+    text = f"{word!r} is no output; lw.machine_forces has it, for a study by a function of each case's solution: "
+    return ModelError(f"{text}lw.sweep(..., outputs={{'peak': lambda sol: abs(lw.machine_forces(sol).{value}).max()}})")
+
+
 def _unknown(d: Description, owner: str, part: str, place: str, joint: int | None) -> LinkwrightError:
+    elsewhere = of_machine(part, d.joint_names[joint]) if joint is not None else None if place else of_machine(owner)
+    if elsewhere is not None:
+        return elsewhere
     if joint is not None:
         kind = d.kind_of(joint).name
         words = [*(word for order in range(3) for word in joint_words(kind, order)), *_FORCES[2:]]

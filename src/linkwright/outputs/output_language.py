@@ -34,6 +34,7 @@ from linkwright.outputs.output_functions import (
     distance,
     example,
     names_outside,
+    of_machine,
     quantity,
 )
 
@@ -252,7 +253,7 @@ class _Reader:
         if any(names.find(word) is not None for names in (d.body_names, d.frames.names, d.joint_names)):
             part = example(d, word)
             raise ModelError(f"{word!r} alone is no number; name one of its quantities, as in {word}.{part}")
-        raise NameNotFound("parameter", word, [*d.parameters, "TIME"])
+        raise of_machine(word) or NameNotFound("parameter", word, [*d.parameters, "TIME"])
 
     def _operation(self, node: Any) -> Expression:
         from linkwright.formats.mks.dimensions import last_measured  # weight: lark
