@@ -185,9 +185,11 @@ def _print_best(study: Study, screen: Console, name: str, largest: bool, top: in
     best = study.best(name, top, largest=largest)
     cases = best["case"].values.tolist()
     columns = [name, *study.names, *(x for x in study.scalar_outputs if x != name)]
-    shown = {column: study.shown(column, best[column].values) for column in columns}
-    rows = [(int(k), *(f"{shown[column][row]:.6g}" for column in columns)) for row, k in enumerate(cases)]
-    screen.print(grid(("case", *map(study.headed, columns)), *rows, right=tuple(range(len(columns) + 1))))
+    units = [study.shown_units[column] for column in columns]
+    shown = [unit.of(best[column].values) for column, unit in zip(columns, units, strict=True)]
+    rows = [(int(k), *(f"{numbers[row]:.6g}" for numbers in shown)) for row, k in enumerate(cases)]
+    headings = [unit.heading(column) for column, unit in zip(columns, units, strict=True)]
+    screen.print(grid(("case", *headings), *rows, right=tuple(range(len(columns) + 1))))
     screen.print()
 
 

@@ -305,6 +305,10 @@ class Shown:
             return values
         return self.target.converted_from(self.source, values)
 
+    def heading(self, name: str) -> str:
+        """The name over numbers that are shown so: with the unit, where they are converted to one."""
+        return name if self.target is None else f"{name} ({self.text})"
+
 
 #: Numbers without a unit.
 PLAIN = Shown("")

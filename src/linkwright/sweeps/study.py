@@ -293,29 +293,20 @@ class Study:
     def shown_units(self) -> Mapping[str, Shown]:
         """How numbers are shown in tables, by parameter and output: in the model's units, as far as these are known."""
         d = self.task.reader.base.description
-        units = {name: parameter_shown(d, name) for name in self.names}
+        units = dict.fromkeys(self.outputs, PLAIN) | {name: parameter_shown(d, name) for name in self.names}
         for name, text in self.task.outputs:
             units[name] = output_shown(d, output_of(d, name, text).expression)
         return units
-
-    def headed(self, name: str) -> str:
-        """The name of a parameter or an output with the unit that it is shown in, where that is not one of SI."""
-        shown = self.shown_units.get(name, PLAIN)
-        return name if shown.target is None else f"{name} ({shown.text})"
-
-    def shown(self, name: str, numbers: Any) -> Any:
-        """Numbers of a parameter or an output as they are shown."""
-        return self.shown_units.get(name, PLAIN).of(numbers)
 
     def summary(self) -> list[tuple[str, str, str, str, str]]:
         """Of every parameter and output of one number: name, min, mean, max in the model's units, and the cases of min
         and max."""
         rows = []
         for name in (*self.names, *self.outputs):
-            shape = self._column(name).shape
+            shape, shown = self._column(name).shape, self.shown_units[name]
             if len(shape) != 1:
                 span = f"{shape[1]} points per case" if len(shape) == 2 else "×".join(map(str, shape[1:]))
-                rows.append((self.headed(name), "", "series", "", span))
+                rows.append((shown.heading(name), "", "series", "", span))
                 continue
             x = self[name]
             good = np.flatnonzero(self.ok & np.isfinite(x))
@@ -324,8 +315,8 @@ class Study:
                 continue
             low, high = good[np.argmin(x[good])], good[np.argmax(x[good])]
             where = "" if name in self.names else f"{low}, {high}"
-            least, mean, most = (f"{self.shown(name, number):.6g}" for number in (x[low], x[good].mean(), x[high]))
-            rows.append((self.headed(name), least, mean, most, where))
+            least, mean, most = (f"{shown.of(number):.6g}" for number in (x[low], x[good].mean(), x[high]))
+            rows.append((shown.heading(name), least, mean, most, where))
         return rows
 
     def __repr__(self) -> str:
