@@ -24,7 +24,12 @@ from linkwright.sweeps.task import Batch, Task, gathered
 from linkwright.sweeps.workers import Here
 
 TIMES = tuple(np.linspace(0.0, 1.0, 5))
-TASK = Task("MODEL m", ("a", "b"), (("top", "max(p.y)"), ("y", "p.y")), "kinematic", TIMES)
+MODEL = """MODEL m
+PARAMETER a = 1; PARAMETER b = 1;
+BODY base (ground); BODY p;
+HINGE h (body = base, body = p, at = (a, b));
+ENDMODEL"""
+TASK = Task(MODEL, ("a", "b"), (("top", "max(p.y)"), ("y", "p.y")), "kinematic", TIMES)
 GRID = {"a": [3.0, 1.0, 2.0], "b": [0.5, 0.25]}
 FILES = Path(__file__).parents[1] / "old_files" / "files_0_1_0"
 
