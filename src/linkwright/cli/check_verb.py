@@ -27,6 +27,7 @@ from linkwright.cli.screen import (
     print_warning,
 )
 from linkwright.errors import on_one_line
+from linkwright.model.curve_elements import parts_of_curves
 from linkwright.model.requested_analysis import System, idle_settings
 from linkwright.model.units import unit
 
@@ -198,7 +199,8 @@ def force_lines(mechanism: Mechanism) -> list[str]:
         lines.append(f"initial conditions: {', '.join(values)}")
     kind = d.system.analysis if d.system is not None else "kinematic"
     if kind != "kinematic" or forces or d.initial:
-        bare = [name for name, mass in zip(d.body_names, d.mass, strict=True) if mass == 0.0]
+        massless = parts_of_curves(d.point_constraints)  # which need no mass
+        bare = [name for name, mass in zip(d.body_names, d.mass, strict=True) if mass == 0.0 and name not in massless]
         if bare:
             lines.append(f"without a mass, which dynamics may ask for: {listed(bare)}")
     if d.system is not None and kind != "kinematic":

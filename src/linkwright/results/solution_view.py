@@ -77,7 +77,7 @@ def _more(solution: Solution) -> Iterator[tuple[str, Any]]:
                 yield f"{trace.name}.{_HEADS[quantity]}{x} [{shown.text}]", values[:, k : k + 1]
     for name, series in solution.series.items():
         shown = units.shown(series.unit)
-        yield f"{name} [{shown.text}]", shown.of(series.values[:, None])
+        yield f"{name} [{shown.text}]" if shown.text else name, shown.of(series.values[:, None])
     for name, turns, values in one_coordinate(solution):
         word, unit = ("angle", "rad") if turns else ("shift", "m")
         for k, (head, end) in enumerate(((word, ""), ("rate", "/s"), ("acceleration", "/s^2"))):
