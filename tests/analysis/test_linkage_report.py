@@ -491,6 +491,8 @@ def test_what_is_no_planar_linkage_is_refused_by_the_joint_that_is_not() -> None
     mech = four_bar(CRANK_ROCKER)
     with pytest.raises(NameNotFound, match=r"e\.angle"):
         report_of(mech, input="e.angle")
+    with pytest.raises(LinkwrightError, match="a coordinate is given by its name, not by 3"):
+        lw.linkage_report(mech, input=3)  # type: ignore[arg-type]
     with pytest.raises(NameNotFound, match="nothing"):
         report_of(mech, outputs=["nothing"])
 

@@ -130,6 +130,32 @@ def test_an_output_in_the_place_of_the_folder_is_explained(capsys: pytest.Captur
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("--set", "crank=30 mm,40"), "'30 mm' and '40' have units of two kinds, or one has none; give every value"),
+        (("--set", "crank=30 mm:50:10 mm"), "'30 mm' and '50' have units of two kinds"),
+        (("--set", "crank=0,40"), "crank is a length: write 40 mm"),
+        (("--set", "crank=30 deg,40 deg"), "crank is a length, and this is an angle"),
+        (("--set", "n=30 mm,40 mm"), "a value of n is '30 mm', of a plain number of the model; leave the unit out"),
+        (("--sample", "crank~normal(40 mm,1)"), "'40 mm' and '1' have units of two kinds"),
+        (("--sample", "crank~uniform(0,40)"), "crank is a length: write 40 mm"),
+    ],
+)
+def test_every_value_of_a_study_has_the_unit_of_its_parameter(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, words: tuple[str, ...], fault: str
+) -> None:
+    model = tmp_path / "arm.mks"
+    units = ARM.replace("0.01)", "0.01, length unit = mm)").replace("rate = 1;", "rate = 1; PARAMETER n = 3;")
+    arm = "PARAMETER crank = 40 mm; TRIAD t (associated body = arm, origin = (crank, 0)); TRIAD u (body = arm, "
+    model.write_text(units.replace("ENDMODEL", f"{arm}origin = (n, 0));\nENDMODEL"))
+    outcome = linkwright(capsys, "sweep", model, *words, "--out", tmp_path / "s")
+    outcome.out = ""
+    assert fault in one_line(outcome)
+    assert outcome.code == 1
+    assert not (tmp_path / "s").exists()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are of POSIX")
 def test_an_interrupted_command_says_how_to_go_on(tmp_path: Path) -> None:
     folder = tmp_path / "s"

@@ -426,3 +426,30 @@ ENDMODEL"""
     except ModelError as error:
         ended = str(error)
     assert message in ended
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("right", "ends"),
+    [
+        (
+            "rise345(b.angle, 1, 0, 1, 0.5)",
+            "velocity jumps at t = 1: a driver's law, a coupling or a curve has a corner",
+        ),
+        ("mod(b.angle, 0)", "has no finite value"),
+        ("b.angle/0", "division by zero"),
+        ("sqrt(b.angle - 1)", "no finite value or rate: coupling 'c'"),
+        ("sqrt(b.angle)", "locked up"),
+        ("1/b.angle", "no finite value or rate: coupling 'c'"),
+    ],
+)
+def test_relations_without_a_value_are_named_and_warn_of_nothing(right: str, ends: str) -> None:
+    text = f"""MODEL m SYSTEM (KINEMATIC ANALYSIS, ending time = 2, print interval = 0.5);
+    BODY g (ground); BODY x; BODY y; BODY z; SLIDER s (body = g, body = z, axis = (1, 0));
+    HINGE a (body = g, body = x, at = (0, 0)); HINGE b (body = g, body = y, at = (1, 0));
+    COUPLING c (a.angle = {right}); DRIVER d (b.angle = TIME); ENDMODEL"""
+    try:
+        outcome = str(lw.analyse(lw.Mechanism(parse_mks(text))).status)
+    except LinkwrightError as error:
+        outcome = str(error)
+    assert ends in outcome

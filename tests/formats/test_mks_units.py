@@ -138,6 +138,10 @@ def written(numbers, system="", parameters=""):
 UNIT_SYSTEMS = {
     "mm, kg, N, s": (MMKS, "length unit = mm"),
     "mm, g, N, ms": (MG, "length unit = mm, mass unit = g, force unit = N, time unit = ms"),
+    "degrees, and all but angles per radian": (
+        {**MMKS, "a1": "-0.5 rad", "a2": "1.25 rad", "w": "0.75 rad/s"},
+        "length unit = mm, angle unit = degree",
+    ),
     "each number with its unit": (
         WITH_UNITS,
         "length unit = inch, mass unit = lb, force unit = kN, angle unit = degree",
@@ -145,7 +149,9 @@ UNIT_SYSTEMS = {
 }
 
 
-@pytest.mark.parametrize("name", ["mm, kg, N, s", "each number with its unit"])
+@pytest.mark.parametrize(
+    "name", ["mm, kg, N, s", "degrees, and all but angles per radian", "each number with its unit"]
+)
 def test_every_attribute_has_the_bits_of_the_model_in_si(name):
     si, other = written(SI), written(*UNIT_SYSTEMS[name])
     assert other.digest == si.digest

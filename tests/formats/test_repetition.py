@@ -394,6 +394,13 @@ def test_every_statement_may_stand_in_a_repeat_and_in_a_part(file):
     assert written_without("u.", used) == written_without("", plain)
 
 
+def test_parts_without_parameters_may_have_parentheses():
+    text = "MODEL m BODY g (ground); PART p{} {{ BODY a (mass = 1); }} USE p AS x{}; USE p AS y; ENDMODEL"
+    plain = parse_mks(text.format("", ""))
+    for head, use in (("()", ""), ("", " ( )"), ("()", "()")):
+        assert_same(plain, parse_mks(text.format(head, use)))
+
+
 def written_without(prefix: str, d: Description) -> list[str]:
     """The text of a description without a prefix of names, quotes and line breaks."""
     return " ".join(write_mks(d).replace(f'"{prefix}', "").replace('"', "").split()).split(";")

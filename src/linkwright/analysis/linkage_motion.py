@@ -20,7 +20,7 @@ from linkwright.constraints.constraint_equations import joint_frames
 from linkwright.constraints.kinematics import Kinematics
 from linkwright.constraints.newton import moved_states
 from linkwright.constraints.program_layout import shift_between
-from linkwright.errors import LinkwrightError, NameNotFound
+from linkwright.errors import LinkwrightError, ModelError, NameNotFound
 from linkwright.model.body_motion import place, turned
 from linkwright.model.description import GROUND, Description
 from linkwright.model.elements import Driver
@@ -56,6 +56,8 @@ class Coordinate:
 
 def coordinate(d: Description, text: str) -> Coordinate:
     """The coordinate of this name; of a joint with one coordinate its name is enough. Raises NameNotFound."""
+    if not isinstance(text, str):
+        raise ModelError(f"a coordinate is given by its name, not by {text!r}")
     j = d.joint_names.find(text)
     if j is not None and len(COORDINATES.get(d.kind_of(j).name, ())) == 1:
         text = f"{text}.{COORDINATES[d.kind_of(j).name][0]}"

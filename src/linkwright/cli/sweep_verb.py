@@ -18,6 +18,7 @@ from linkwright.base.arguments import check_names
 from linkwright.cli.run_verb import ModelFile, analysis_kind, time_points
 from linkwright.cli.screen import Bar, Interrupted, as_options, console, grid, load, print_warning, printed_warnings
 from linkwright.errors import LinkwrightError, MksError, on_one_line
+from linkwright.model.units import Units
 
 if TYPE_CHECKING:
     from linkwright.sweeps.study import Study
@@ -315,24 +316,37 @@ def _parameters(model: Path, lists: list[str] | None, laws: list[str] | None) ->
         load(model, **({"parameters": first} if model.name.lower().endswith(".mks") else {}))
     except MksError:
         load(model)  # readable at its own values: a case that is not is one that fails, wherever it stands in the list
+    _check_units(model, first)
     return parameters
+
+
+def _check_units(model: Path, texts: dict[str, str]) -> None:
+    """Refuse units of parameters that are plain numbers of a model that is not in SI."""
+    from linkwright.formats.mks.values import constant  # weight: lark
+
+    dimensions = {name: x for name, text in texts.items() if (x := constant(text).dimension) is not None}
+    units = load(model).mechanism.description.units if dimensions else Units()
+    for name, dimension in dimensions.items():
+        if name not in dict(units.parameters) and not units.of(dimension).is_si:
+            text = f"a value of {name} is {texts[name]!r}, of a plain number of the model; leave the unit out"
+            raise LinkwrightError(text)
 
 
 def _listed(values: str, what: str) -> tuple[Any, str]:
     """The values of START:END:STEP or VALUE,VALUE, and the first as text."""
     if ":" not in values:
         parts = _split(values)
-        return [_number(part, what) for part in parts], parts[0]
+        return _numbers(parts, what)
     parts = [part.strip() for part in values.split(":")]
     if len(parts) != 3 or not all(parts):
         raise LinkwrightError(f"{what}: {_ADVICE}")
-    start, end, step = (_number(part, what) for part in parts)
+    (start, end, step), first = _numbers(parts, what)
     if step == 0.0 or (end - start) / step < 0.0:
         raise LinkwrightError(f"{what}: steps of {step:g} do not lead from {start:g} to {end:g}; {_ADVICE}")
     steps = (end - start) / step * (1.0 + 1e-12) + 1e-9
     if not steps < 10_000_000:
         raise LinkwrightError(f"{what}: that is {steps + 1.0:.10g} values; take longer steps")
-    return start + step * np.arange(int(steps) + 1), parts[0]
+    return start + step * np.arange(int(steps) + 1), first
 
 
 def _drawn(law: str, what: str) -> tuple[Any, str]:
@@ -344,7 +358,9 @@ def _drawn(law: str, what: str) -> tuple[Any, str]:
         raise LinkwrightError(f"{what}: {_LAW_ADVICE}")
     parts = _split(match[2])
     try:
-        return distribution(match[1], [_number(part, what) for part in parts]), parts[0]
+        alike = 1 if match[1] == "lognormal" else len(parts)  # whose sigma has no unit
+        numbers, first = _numbers(parts[:alike], what)
+        return distribution(match[1], [*numbers, *_numbers(parts[alike:], what)[0]]), first
     except LinkwrightError as error:
         raise LinkwrightError(f"{what}: {error}" if what not in str(error) else str(error)) from None
 
@@ -361,8 +377,14 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _number(text: str, what: str) -> float:
+def _numbers(texts: list[str], what: str) -> tuple[list[float], str]:
+    """Values in SI units, and one of the texts, not of zero if another is there: all have a unit, or none."""
     from linkwright.formats.mks.values import constant  # weight: lark
 
-    number = constant(text, f"{what}: a value").number
-    return 0.0 if number is None else number
+    quantities = [constant(text, f"{what}: a value") for text in texts]
+    sizes = [(quantity, text) for quantity, text in zip(quantities, texts, strict=True) if quantity.number]
+    unlike = next((text for quantity, text in sizes if quantity.dimension != sizes[0][0].dimension), None)
+    if unlike is not None:
+        text = f"{sizes[0][1]!r} and {unlike!r} have units of two kinds, or one has none"
+        raise LinkwrightError(f"{what}: {text}; give every value a unit of the same kind, or none")
+    return [quantity.number or 0.0 for quantity in quantities], sizes[0][1] if sizes else "0"

@@ -106,7 +106,8 @@ def _turned_by_relation(source: Source, x: dict[Key, float], known: Container[Ke
     changes = constant_changes(relation, p) if loose else []
     k = next((k for k in loose if changes[k]), None)
     if k is not None:
-        x[keys[k]] += TURN * float(whole_turns(relation, k, list(x.values()), p, t))
+        with np.errstate(all="ignore"):  # a guess may be where the relation has no value
+            x[keys[k]] += TURN * float(whole_turns(relation, k, list(x.values()), p, t))
 
 
 Flags = NDArray[np.bool_]

@@ -357,7 +357,9 @@ class Follower:
         if s.closes(step) and s.consistent(step) and far_from_singular and step.jump < 1e-4:
             self.before, self.state = self.state, s.found(there)
             if there - self._corner > 4.0 * shortest:  # else it is the same one, but for rounding
-                s.work.notes.append(f"the velocity jumps at t = {there:.6g}: a driver's law has a corner there")
+                s.work.notes.append(
+                    f"the velocity jumps at t = {there:.6g}: a driver's law, a coupling or a curve has a corner there"
+                )
             self._corner = there
             return True
         return False

@@ -83,7 +83,8 @@ def freedom(
     jacobian = programs.evaluate(q, angles, t).jacobian
     if e.count * 6 * e.nb <= DENSE:
         j = layout.dense(jacobian, e.units)
-        basis, dependent = independent_rows(j, max(DEPENDENT, np.sqrt(10.0 * programs.tolerance)))
+        with np.errstate(all="ignore"):  # a slope may have no bound, as that of a square root at 0
+            basis, dependent = independent_rows(j, max(DEPENDENT, np.sqrt(10.0 * programs.tolerance)))
         rank = len(basis)
         free = np.eye(6 * e.nb) - basis.T @ basis
     else:

@@ -6,7 +6,6 @@ recursion, so their depth is bounded where they are made.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,23 +16,15 @@ import numpy as np
 
 from linkwright.base.arrays import Floats
 from linkwright.errors import ModelError, NameNotFound
-from linkwright.model.motion_laws import MOTION_LAWS, mod
+from linkwright.model.motion_laws import MOTION_LAWS, mod, quotient
 from linkwright.tape.block import Symbol, absolute, arctan2, floor, maximum, minimum, sign, table, where
 from linkwright.tape.operations import Table
 
 
 def _step(x: Any, x0: Any, y0: Any, x1: Any, y1: Any) -> Any:
     """y0 before x0, y1 after x1, and between them the cubic with level ends."""
-    s = minimum(maximum(_quotient(x - x0, x1 - x0), 0.0), 1.0)
+    s = minimum(maximum(quotient(x - x0, x1 - x0), 0.0), 1.0)
     return y0 + (y1 - y0) * s * s * (3.0 - 2.0 * s)
-
-
-def _quotient(x: Any, y: Any) -> Any:
-    """x / y; by a number that is zero, as floating-point arithmetic has it: infinite or NaN."""
-    try:
-        return x / y
-    except ZeroDivisionError:  # of Python's floats, and of numbers in a recording
-        return x * math.inf
 
 
 def _power(x: Any, y: Any) -> Any:
@@ -50,7 +41,7 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "add": (2, lambda x, y: x + y),
     "sub": (2, lambda x, y: x - y),
     "mul": (2, lambda x, y: x * y),
-    "div": (2, _quotient),
+    "div": (2, quotient),
     "pow": (2, _power),
     "lt": (2, lambda x, y: where(x < y, 1.0, 0.0)),
     "le": (2, lambda x, y: where(x <= y, 1.0, 0.0)),

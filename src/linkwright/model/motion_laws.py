@@ -16,6 +16,14 @@ import numpy as np
 from linkwright.tape.block import floor, maximum, minimum, where
 
 
+def quotient(x: Any, y: Any) -> Any:
+    """x / y; by a number that is zero, as floating-point arithmetic has it: infinite or NaN."""
+    try:
+        return x / y
+    except ZeroDivisionError:  # of Python's floats, and of numbers in a recording
+        return x * math.inf
+
+
 def _harmonic(s: Any) -> Any:
     return 0.5 * (1.0 - np.cos(math.pi * s))
 
@@ -56,7 +64,7 @@ def _modified_trapezoid(s: Any) -> Any:
 
 def _between(f: Callable[[Any], Any]) -> Callable[..., Any]:
     def law(x: Any, x0: Any, y0: Any, x1: Any, y1: Any) -> Any:
-        return y0 + (y1 - y0) * f(minimum(maximum((x - x0) / (x1 - x0), 0.0), 1.0))
+        return y0 + (y1 - y0) * f(minimum(maximum(quotient(x - x0, x1 - x0), 0.0), 1.0))
 
     return law
 
@@ -74,4 +82,4 @@ MOTION_LAWS: dict[str, Callable[..., Any]] = {
 
 def mod(x: Any, y: Any) -> Any:
     """x less the whole multiples of y that are in it: between 0 and y."""
-    return x - y * floor(x / y)
+    return x - y * floor(quotient(x, y))

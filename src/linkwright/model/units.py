@@ -259,8 +259,12 @@ class Units:
             object.__setattr__(self, name, _SPELLED.get(known.text, known.text))
 
     def of(self, dimension: Dimension) -> Unit:
-        """The unit of a dimension, of this model's: of what has a mass and a time, by way of the force."""
-        return _of(self.length, self.mass, self.force, self.time, self.angle, dimension)
+        """The unit of a dimension, of this model's: of what has a mass and a time, by way of the force.
+
+        What is per angle, as the pitch of a screw, is per radian whatever the angle unit: as stiffnesses of rotations.
+        """
+        angle = self.angle if dimension.angle > 0 else "rad"
+        return _of(self.length, self.mass, self.force, self.time, angle, dimension)
 
     def with_unit(self, what: str, text: str) -> Units:
         """The same with another unit of length, mass, force, time or angle. Raises ModelError for another text."""

@@ -109,7 +109,14 @@ class Attributes:
         """The item of a label that must be there."""
         if key not in self._items:
             raise Fault(self.at, f"{self.owner} has no {key!r}; add {key} = ...")
-        return self._items[key][0]
+        return self._single(key)
+
+    def _single(self, key: str) -> Item:
+        """The one item of a label, which other statements have twice."""
+        items = self._items[key]
+        if len(items) > 1:
+            raise Fault(items[1].label or items[1], f"{items[1].key!r} is there twice; remove one")
+        return items[0]
 
     def pair(self, key: str) -> tuple[Item, Item]:
         """The two items of a label that must be there twice."""
@@ -121,7 +128,7 @@ class Attributes:
 
     def one_of(self, keys: Sequence[str]) -> Item:
         """The one item among labels of which exactly one must be there."""
-        items = sorted((self._items[key][0] for key in keys if key in self._items), key=lambda item: item.start)
+        items = sorted((self._single(key) for key in keys if key in self._items), key=lambda item: item.start)
         if len(items) > 1 and items[1].label is not None:
             raise Fault(items[1].label, f"{self.owner} has {items[0].key!r} already; keep one of the two")
         if not items:
@@ -147,7 +154,8 @@ class Registry(Generic[T]):
             taken = self._things[key][0]
             case = "" if taken == word.text else " (names do not differ by the case of letters)"
             index = word.trail.rpartition(", ")[2].split()[1] if word.trail.rpartition(", ")[2][:7] == "REPEAT " else ""
-            advice = f"; give it the index, as in {taken}[{index}]" if index else "; choose another name"
+            stem = f"{taken.removesuffix(']')}, " if taken.endswith("]") else f"{taken}["
+            advice = f"; give it the index, as in {stem}{index}]" if index else "; choose another name"
             raise Fault(word, f"there is a {self.what} {taken!r} already{case}{advice}")
 
     def put(self, word: Word, thing: T) -> None:

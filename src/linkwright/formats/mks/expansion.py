@@ -92,6 +92,12 @@ class _Expansion(Substitution):
             text = f"there is a PART {part.name.text!r} already, in line {line}; choose another name"
             self.problems.add(part.name, text)
             return
+        labels: set[str] = set()
+        for x in (entry.label or entry.value for entry in part.items):
+            if isinstance(x, Word) and x.text.lower() in labels:
+                self.problems.add(x, f"{x.text!r} is there twice; remove one")
+            elif isinstance(x, Word):
+                labels.add(x.text.lower())
         self._parts[key] = part
         self._local_names[key] = frozenset(names_in(part.pieces))
 
