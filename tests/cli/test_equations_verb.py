@@ -138,3 +138,14 @@ def test_the_table_of_sizes_counts_terms_as_the_page_does(tmp_path: Path, capsys
     terms = {words[0]: words[2] for words in rows if words and words[0] in ("M", "h", "g", "friction")}
     assert terms == {"M": "15", "h": "17", "g": "4", "friction": "3"}
     assert "15 terms · as code" in page.read_text(encoding="utf-8")
+
+
+def test_a_value_has_the_unit_of_its_parameter(capsys: Capture, tmp_path: Path) -> None:
+    model = tmp_path / "arm.mks"
+    model.write_text(
+        "MODEL m\nSYSTEM (DYNAMIC ANALYSIS, length unit = mm);\nPARAMETER half = 250 mm;\nBODY g (ground);\n"
+        "BODY a (mass = 2, com = (half, 0, 0));\nHINGE h (body = g, body = a, at = (0, 0));\nENDMODEL\n"
+    )
+    words = ("equations", model, "--number", "all", "--set")
+    assert "M11 = 0.18\n" in linkwright(capsys, *words, "half=300 mm").out
+    assert "half is in mm: write 300 mm" in one_line(linkwright(capsys, *words, "half=300"))

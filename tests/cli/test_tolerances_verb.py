@@ -77,3 +77,43 @@ def test_a_fault_is_one_line(capsys: pytest.CaptureFixture[str], words: tuple[st
 def test_advice_names_options_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = linkwright(capsys, "tolerances", MODEL, "--output", "argmax(pen.x)", "--tolerance", "crank=0.1")
     assert "--differences computes both ends of each tolerance instead" in one_line(outcome)
+
+
+MILLIMETRES = """MODEL m
+SYSTEM (KINEMATIC ANALYSIS, ending time = 1000, print interval = 500, length unit = mm, time unit = ms);
+PARAMETER crank = 40 mm; PARAMETER rod = 90 mm;
+BODY base (ground); BODY arm; BODY link; BODY block;
+HINGE a (body = base, body = arm, at = (0, 0)); HINGE b (body = arm, body = link, at = (crank, 0));
+HINGE c (body = link, body = block, at = (crank + rod, 0));
+SLIDER d (body = base, body = block, axis = (1, 0));
+DRIVER motor (a.angle = 360 deg*TIME/(1 s));
+ENDMODEL
+"""
+
+
+def test_sizes_and_times_without_a_unit_are_in_those_of_the_model(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    model = tmp_path / "m.mks"
+    model.write_text(MILLIMETRES)
+    words = ("tolerances", model, "--output", "end = final(d.shift)", "--draws", 0, "--clearance")
+    files = [tmp_path / f"{k}.json" for k in range(3)]
+    for file, size, times in zip(
+        files, ("b=0.02", "b=0.02 mm", "b=2e-5 m"), ("0:250:125", "0:0.25 s:125 ms", "0 s:250:0.125 s"), strict=True
+    ):
+        outcome = linkwright(capsys, *words, size, "--times", times, "--out", file)
+        assert outcome.code == 0, outcome.err
+        assert "clearance of b             0.02 mm  disc" in outcome.out, outcome.out
+    numbers = [json.loads(file.read_text())["outputs"][0]["rss"] for file in files]
+    assert numbers[0] == numbers[1] == numbers[2] > 0.0
+    outcome = linkwright(capsys, *words, "b=0.02", "--times", "0:5 mm:1")
+    assert "expected a time (as 5 ms), and '5 mm' is a length" in one_line(outcome)
+
+
+def test_the_deviation_that_a_mechanism_takes_has_its_unit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model = tmp_path / "m.mks"
+    model.write_text(MILLIMETRES)
+    words = ("tolerances", model, "--output", "end = min(d.shift)", "--times", "0:750:250", "--tolerance")
+    assert "of -80 mm the mechanism takes -50 mm (" in one_line(linkwright(capsys, *words, "rod=-80 mm:10 mm"))
+    both = linkwright(capsys, *words, "rod=40 mm", "--tolerance", "crank=40 mm", "--draws", "0")
+    assert "rod -25 mm, crank +25 mm (" in one_line(both)

@@ -167,3 +167,18 @@ ENDMODEL"""
         return
     contribution = lw.tolerances(mech, "max(tip.x)", {"r": size}, settings=settings)["max(tip.x)"].contributions["r"]
     assert abs(contribution.high - 1e-4) < 1e-15
+
+
+@pytest.mark.parametrize("clearance", [1e-5, "0.01", "0.01 mm", "1e-5 m", lw.Clearance("0.01"), lw.Clearance(1e-5)])
+def test_numbers_of_clearances_are_in_si_and_texts_without_a_unit_in_that_of_the_model(
+    clearance: Any, tmp_path: Any
+) -> None:
+    text = """MODEL m
+SYSTEM (KINEMATIC ANALYSIS, ending time = 1, print interval = 0.5, length unit = mm, angle unit = degree);
+BODY base (ground); BODY arm; MARKER tip (associated body = arm, origin = (40, 0));
+HINGE a (body = base, body = arm, at = (0, 0)); DRIVER motor (a.angle = TIME);
+ENDMODEL"""
+    report = lw.tolerances(
+        loaded(text, tmp_path), "max(tip.x)", clearances={"a": clearance}, settings=lw.ToleranceSettings(draws=0)
+    )
+    assert report["max(tip.x)"].contributions["clearance of a"].half == pytest.approx(1e-5, rel=1e-12)

@@ -137,15 +137,11 @@ def _sheet(eq: Equations, wanted: bool, bar: Bar) -> Sheet | None:
 
 def _with_values(mechanism: Mechanism, settings: list[str] | None) -> Mechanism:
     """The mechanism with the values of --set."""
-    from linkwright.formats.mks.values import constant  # weight: lark
+    from linkwright.design.tolerance_inputs import number_of_parameter  # weight: design
 
-    values = {}
-    for name, value in assignments(settings).items():
-        number = constant(value, f"--set {name}").number
-        if number is None:
-            raise LinkwrightError(f"--set {name}={value}: give a number")
-        values[name] = number
-    return mechanism.with_parameters(**values)
+    units = mechanism.description.units
+    asked = assignments(settings).items()
+    return mechanism.with_parameters(**{x: number_of_parameter(text, f"--set {x}", x, units) for x, text in asked})
 
 
 def _literal(text: str) -> str | list[str]:

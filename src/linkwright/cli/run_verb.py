@@ -30,6 +30,7 @@ from linkwright.cli.screen import (
 )
 from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
 from linkwright.model.requested_analysis import FIXED_STEP_METHODS, FREEDOMS, SIMULATION_METHODS, AnalysisKind, System
+from linkwright.model.units import SI, TIME, Units
 from linkwright.results.status import Series
 
 if TYPE_CHECKING:
@@ -107,7 +108,10 @@ def run(
         if value is not None and not forces:
             raise LinkwrightError(f"--{option} belongs to a report of forces; add --forces")
     loaded = load(model, parameters=assignments(set_) or None)
-    if points is None and loaded.mechanism.description.system is None:
+    units = loaded.mechanism.description.units
+    if times is not None:
+        points = time_points(times, units)
+    elif loaded.mechanism.description.system is None:
         raise LinkwrightError(f"{model}: no time range; use --times, as in --times 0:8:0.1")
     loaded.print_warnings()
     name = model.name.removesuffix(".mks")
@@ -406,15 +410,15 @@ def _check_settings(settings: Mapping[str, Any], kind: str, system: System) -> N
         )
 
 
-def time_points(text: str) -> Any:
-    """The times START:END:INTERVAL."""
+def time_points(text: str, units: Units = SI) -> Any:
+    """The times START:END:INTERVAL in seconds, written in the units of a model."""
     from linkwright.constraints.kinematic_motion import times_of  # weight: constraints
     from linkwright.formats.mks.values import constant  # weight: lark
 
     parts = text.split(":")
     if len(parts) != 3 or not all(part.strip() for part in parts):
-        raise LinkwrightError(f"--times {text}: give START:END:INTERVAL in seconds, as in --times 0:8:0.1")
-    start, end, interval = (constant(part, f"--times {text}: a time").number or 0.0 for part in parts)
+        raise LinkwrightError(f"--times {text}: give START:END:INTERVAL, as in --times 0:8:0.1")
+    start, end, interval = (constant(part, f"--times {text}: a time", TIME, units).number or 0.0 for part in parts)
     if not (end >= start and interval > 0.0):
         raise LinkwrightError(f"--times {text}: the end must not be before the start, and the interval be positive")
     if (end - start) / interval > 1e7:

@@ -169,7 +169,7 @@ def as_options(text: str) -> str:
         "give times=...": "give --times 0:8:0.1",
         "parameters=...": "--set",
         "settings=lw.ToleranceSettings(derivatives='differences')": "--differences",
-        "clearances=...": "--clearance pin=2e-5",
+        "clearances=...": "--clearance 'pin=0.02 mm'",
         "the option 'parameters' is": "the option --set is",
         "the option 'folders' is": "the option --folder is",
         "as in crank='": "as in --crank '",

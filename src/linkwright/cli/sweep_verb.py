@@ -18,7 +18,7 @@ from linkwright.base.arguments import check_names
 from linkwright.cli.run_verb import ModelFile, analysis_kind, time_points
 from linkwright.cli.screen import Bar, Interrupted, as_options, console, grid, load, print_warning, printed_warnings
 from linkwright.errors import LinkwrightError, MksError, on_one_line
-from linkwright.model.units import Units
+from linkwright.model.units import SI
 
 if TYPE_CHECKING:
     from linkwright.sweeps.study import Study
@@ -112,6 +112,7 @@ def sweep(
             f"--output {out}: this is the study's folder; define an output with --output-value '{out.name}'"
         )
     folder = folder_of(model) if out is None else out
+    units = load(model).mechanism.description.units if times is not None else SI
     # Of a lost connection Dask logs pages; that it is lost is reported in a line here.
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "critical")
     screen = console()
@@ -128,7 +129,7 @@ def sweep(
                 on=on,
                 sampling=drawn,
                 analysis=lw.AnalysisSettings(analysis_kind(analysis), method=method, rtol=rtol, dt=step),
-                times=None if times is None else time_points(times),
+                times=None if times is None else time_points(times, units),
                 store=lw.StudyFolder(folder, resume, overwrite, number),
                 execution=lw.Execution(workers, time_limit, chunk, bar),
             )
@@ -325,7 +326,7 @@ def _check_units(model: Path, texts: dict[str, str]) -> None:
     from linkwright.formats.mks.values import constant  # weight: lark
 
     dimensions = {name: x for name, text in texts.items() if (x := constant(text).dimension) is not None}
-    units = load(model).mechanism.description.units if dimensions else Units()
+    units = load(model).mechanism.description.units if dimensions else SI
     for name, dimension in dimensions.items():
         if name not in dict(units.parameters) and not units.of(dimension).is_si:
             text = f"a value of {name} is {texts[name]!r}, of a plain number of the model; leave the unit out"

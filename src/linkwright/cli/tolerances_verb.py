@@ -27,11 +27,11 @@ def tolerances(
     ] = None,
     tolerance: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=SIZE", help="Of a parameter: 0.05 for ±0.05, '1 %', '0.5 deg', or LOWER:UPPER."),
+        typer.Option(metavar="NAME=SIZE", help="Of a parameter: 0.05 for ±0.05, '1 %', '0.1 mm', or LOWER:UPPER."),
     ] = None,
     clearance: Annotated[
         list[str] | None,
-        typer.Option(metavar="JOINT=RADIUS", help="How far a joint's frames may be apart across its axis, in m."),
+        typer.Option(metavar="JOINT=RADIUS", help="How far a joint's frames may be apart across its axis: '0.02 mm'."),
     ] = None,
     tilt: Annotated[
         list[str] | None, typer.Option(metavar="JOINT=ANGLE", help="How far a joint's axes may be inclined: '0.1 deg'.")
@@ -68,7 +68,8 @@ def tolerances(
 ) -> None:
     """Print what tolerances make of outputs of MODEL: contributions, worst case, root sum of squares and Monte Carlo.
 
-    Sizes are in SI units, or have a unit. A dimension that goes too far for the mechanism is named.
+    Sizes without a unit are in the units of MODEL; of a parameter with a unit they have one too. A dimension that goes
+    too far for the mechanism is named.
     """
     for path in out or ():
         if path.suffix.lower() not in _ENDINGS:
@@ -79,7 +80,7 @@ def tolerances(
     laws = _laws(distribution)
     sizes = named_texts("--tolerance", tolerance, "crank=0.05")
     if not sizes and not clearances:
-        raise LinkwrightError("nothing varies: add --tolerance crank=0.05, or --clearance pin=2e-5")
+        raise LinkwrightError("nothing varies: add --tolerance crank=0.05, or --clearance 'pin=0.02 mm'")
     loaded = load(model, parameters=assignments(set_) or None)
     loaded.print_warnings()
     screen = console()
@@ -91,7 +92,7 @@ def tolerances(
             clearances=clearances,
             distributions=laws,
             analysis=analysis_kind(analysis),
-            times=None if times is None else time_points(times),
+            times=None if times is None else time_points(times, loaded.mechanism.description.units),
             settings=lw.ToleranceSettings(
                 draws,
                 seed,
@@ -131,13 +132,13 @@ def _clearances(radii: list[str] | None, tilts: list[str] | None, rim: bool) -> 
     """The clearances of joints by their names."""
     by_joint: dict[str, dict[str, str]] = {}
     for option, field, texts, example in (
-        ("--clearance", "radius", radii, "pin=2e-5"),
+        ("--clearance", "radius", radii, "'pin=0.02 mm'"),
         ("--tilt", "tilt", tilts, "'slide=0.1 deg'"),
     ):
         for joint, size in named_texts(option, texts, example).items():
             by_joint.setdefault(joint, {})[field] = size
     if rim and not by_joint:
-        raise LinkwrightError("--rim is of clearances; add --clearance pin=2e-5, or leave it out")
+        raise LinkwrightError("--rim is of clearances; add --clearance 'pin=0.02 mm', or leave it out")
     return {joint: lw.Clearance(**sizes, spread="rim" if rim else "disc") for joint, sizes in by_joint.items()}
 
 

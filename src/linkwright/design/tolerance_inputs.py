@@ -18,7 +18,7 @@ from linkwright.base.arguments import check_names, finite_number, shown, whole_n
 from linkwright.base.arrays import Floats
 from linkwright.design.clearances import Play
 from linkwright.errors import ModelError
-from linkwright.model.units import ANGLE, LENGTH, NUMBER, Shown, Units, unit
+from linkwright.model.units import ANGLE, LENGTH, NUMBER, SI, Shown, Units, unit
 from linkwright.model.units import Dimension as PhysicalDimension
 from linkwright.sweeps.distributions import Distribution, choice, normal, triangular, uniform
 from linkwright.sweeps.plan import Execution
@@ -43,8 +43,8 @@ class Clearance:
     - `spread`: "disc" (the default), where Monte Carlo draws all places of the disc alike, or "rim", where the pin
       always touches.
 
-    A number alone is a radius. Both may be texts with units, as in "0.5 deg". Raises ModelError and NameNotFound for
-    what cannot be used.
+    A number alone is a radius. Both may be texts with units, as in "0.5 deg"; a text without one, as in "0.02", is in
+    the model's unit. Raises ModelError and NameNotFound for what cannot be used.
 
     >>> lw.Clearance(2e-5, spread="rim").radius, lw.Clearance.of("pin", 3e-5)
     (2e-05, Clearance(radius=3e-05, tilt=0.0, spread='disc'))
@@ -56,24 +56,31 @@ class Clearance:
 
     def __post_init__(self) -> None:
         check_names("spread of a clearance", [self.spread], SPREADS)
-        for name in ("radius", "tilt"):
-            read = partial(_number, dimension=LENGTH if name == "radius" else ANGLE)
-            size = amount(getattr(self, name), f"the {name} of a clearance", read=read)
+        for name, dimension in (("radius", LENGTH), ("tilt", ANGLE)):
+            written = getattr(self, name)
+            size = amount(written, f"the {name} of a clearance", read=partial(_number, dimension=dimension))
             if size < 0.0:
                 raise ModelError(f"the {name} of a clearance is {size:g}; give a number that is not negative")
-            object.__setattr__(self, name, size)
+            if not size or not isinstance(written, str) or _written(written, name, dimension).dimension is not None:
+                object.__setattr__(self, name, size)  # else it is in the unit of a model that is not known yet
         if not self.radius and not self.tilt:
             raise ModelError("a clearance has a radius or a tilt; give one of them, as in lw.Clearance(2e-5)")
 
     @classmethod
-    def of(cls, joint: str, clearance: Any) -> Clearance:
-        """The clearance of `joint`, by name, of what `clearance` gives for it: itself, or a radius (m)."""
-        if isinstance(clearance, cls):
-            return clearance
+    def of(cls, joint: str, clearance: Any, units: Units = SI) -> Clearance:
+        """The clearance of `joint`, by name, of what `clearance` gives for it: itself, or a radius (m).
+
+        `units` are those of the model: of sizes that are texts without a unit.
+        """
+        lengths = partial(_number, dimension=LENGTH, model=units)
+        angles = partial(_number, dimension=ANGLE, model=units)
         what = f"the clearance of joint {joint!r}"
-        radius = amount(clearance, what, read=partial(_number, dimension=LENGTH))
+        if isinstance(clearance, cls):
+            sizes = amount(clearance.radius, what, read=lengths), amount(clearance.tilt, what, read=angles)
+            return cls(*sizes, clearance.spread)
+        radius = amount(clearance, what, read=lengths)
         if radius <= 0.0:
-            raise ModelError(f"{what} is {radius:g}; give a radius greater than zero (m)", element=joint)
+            raise ModelError(f"{what} is {radius:g}; give a radius greater than zero", element=joint)
         return cls(radius)
 
 
@@ -187,15 +194,15 @@ def amount(
     return (read or _number)(text, what)
 
 
-def _number(text: str, what: str, dimension: PhysicalDimension | None = None) -> float:
-    """The number of a text in SI; a unit must be of the dimension, if one is given."""
-    return _finite(_written(text, what, dimension), text, what)
+def _number(text: str, what: str, dimension: PhysicalDimension | None = None, model: Units = SI) -> float:
+    """The number of a text in SI; a unit must be of the dimension, and without one the number is in the model's."""
+    return _finite(_written(text, what, dimension, model), text, what)
 
 
-def _written(text: str, what: str, dimension: PhysicalDimension | None) -> Given:
+def _written(text: str, what: str, dimension: PhysicalDimension | None, model: Units = SI) -> Given:
     from linkwright.formats.mks.values import constant  # weight: lark
 
-    return constant(text, what, dimension)
+    return constant(text, what, dimension, model)
 
 
 def _finite(written: Given, text: str, what: str) -> float:
@@ -204,8 +211,8 @@ def _finite(written: Given, text: str, what: str) -> float:
     return float(written.number)
 
 
-def _of_parameter(text: str, what: str, name: str, units: Units) -> float:
-    """The number of a text for a parameter: with a unit where the parameter has one, else in the model's units."""
+def number_of_parameter(text: str, what: str, name: str, units: Units) -> float:
+    """The number (SI) of a text for a parameter: with a unit where the parameter has one, else in the model's units."""
     written, its_unit = _written(text, what, None), dict(units.parameters).get(name)
     number = _finite(written, text, what)
     if its_unit is not None and written.dimension is None and number:
@@ -222,7 +229,7 @@ def _of_parameter(text: str, what: str, name: str, units: Units) -> float:
 
 def limits(name: str, tolerance: Any, nominal: float, units: Units) -> tuple[float, float]:
     """The lower and upper deviation that a tolerance allows, in a model of these units."""
-    read = partial(_of_parameter, name=name, units=units)
+    read = partial(number_of_parameter, name=name, units=units)
     what = f"the tolerance of {name!r}"
     if isinstance(tolerance, str) and ":" in tolerance:
         tolerance = tuple(tolerance.split(":"))

@@ -69,7 +69,8 @@ def tolerances(
     - `tolerances`: of parameters, by name: 0.05 for ±0.05 (in SI units), (lower, upper) deviations, or texts
       as "0.5 deg" and "1 %"; none by default.
     - `clearances`: of revolute, prismatic and cylindrical joints, by name: a radius (m), by which their frames may be
-      apart across the joint's axis in any direction, or an `lw.Clearance`; none by default.
+      apart across the joint's axis in any direction, a text as "0.02 mm", or an `lw.Clearance`; none by default. A
+      text without a unit is in the model's.
     - `distributions`: of the dimensions, "normal" (the default: the limits are at three standard deviations),
       "normal(2)" (at two), "uniform" or "triangular"; one for all, or by parameter.
 
@@ -131,6 +132,12 @@ def _dimension_shown(d: Any, dimension: Dimension) -> Shown:
     return shown
 
 
+def _deviation(d: Any, dimension: Dimension, size: float, digits: int) -> str:
+    """How far a dimension is off, with its unit."""
+    shown = _dimension_shown(d, dimension)
+    return f"{shown.of(size):+.{digits}g} {shown.text}".strip()
+
+
 def _outputs(mech: Mechanism, texts: Mapping[str, Wanted]) -> list[Output]:
     """The outputs as expressions, each one number of the whole motion."""
     asked = []
@@ -162,7 +169,8 @@ def _joint_dimensions(
     """The mechanism with parameters for the clearances of joints, and these as dimensions."""
     if clearances is not None and not isinstance(clearances, Mapping):
         raise ModelError(f"clearances are {shown(clearances)}; give them by joint, as in {{'pin': 2e-5}}")
-    by_joint = {joint: Clearance.of(joint, x) for joint, x in (clearances or {}).items()}
+    units = mech.description.units
+    by_joint = {joint: Clearance.of(joint, x, units) for joint, x in (clearances or {}).items()}
     wanted = [
         (joint, tilts) for joint, x in by_joint.items() for tilts in (False, True) if (x.tilt if tilts else x.radius)
     ]
@@ -249,16 +257,18 @@ class _Response:
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self._comes(middle * change) else (low, middle)
+        d = self.mech.description
         sizes = {
-            x.label: float(change[place][0] if x.kind == "parameter" else np.linalg.norm(change[place]))
+            x: float(change[place][0] if x.kind == "parameter" else np.linalg.norm(change[place]))
             for x, place in zip(self.dimensions, self.places, strict=True)
             if change[place].any()
         }
         if len(sizes) == 1:
-            label, size = next(iter(sizes.items()))
-            text = f"the tolerance of {label} is too large: of {size:+.6g} the mechanism takes {low * size:+.4g}"
+            x, size = next(iter(sizes.items()))
+            whole, part = _deviation(d, x, size, 6), _deviation(d, x, low * size, 4)
+            text = f"the tolerance of {x.label} is too large: of {whole} the mechanism takes {part}"
             return ModelError(f"{text} ({reason}); take a smaller tolerance, or change the dimensions")
-        at = first_few([f"{label} {low * size:+.4g}" for label, size in sizes.items()], 6)
+        at = first_few([f"{x.label} {_deviation(d, x, low * size, 4)}" for x, size in sizes.items()], 6)
         text = f"the tolerances are too large together: the mechanism takes {100.0 * low:.1f} % of the way to a vertex"
         return ModelError(f"{text}, {at} ({reason}); take smaller tolerances, or change the dimensions")
 

@@ -319,6 +319,8 @@ PLAIN = Shown("")
 _KINDS = {"length": LENGTH, "mass": MASS, "force": FORCE, "time": TIME, "angle": ANGLE}
 #: One spelling of units that have several.
 _SPELLED = {"degree": "deg", "degrees": "deg", "°": "deg", "radian": "rad", "radians": "rad", "in": "inch"}
+#: The units of numbers inside the package.
+SI = Units()
 
 
 @lru_cache(maxsize=4096)

@@ -41,7 +41,7 @@ from linkwright.formats.mks.syntax import (
 from linkwright.model import units
 from linkwright.model.expression import FUNCTIONS, TIME, Call, Expression, Name, Number, tabulated
 from linkwright.model.quantities import Numeric
-from linkwright.model.units import Dimension, Unit
+from linkwright.model.units import SI, Dimension, Unit, Units
 
 #: What makes an expression of a coordinate or a distance in a law, and knows its dimension.
 Measure = Callable[[Node], tuple[Expression, Dimension]]
@@ -417,13 +417,13 @@ class _Symbols(Scope):
         return super()._name(node, time) if known else Value(Name(node.text))
 
 
-def constant(text: str, what: str = "this", dimension: Dimension | None = None) -> Given:
+def constant(text: str, what: str = "this", dimension: Dimension | None = None, model: Units = SI) -> Given:
     """The value of a text such as `0.3`, `25 deg`, `40 mm` or `2*pi`, in SI units; `what` is how messages call it.
 
-    A unit must be of the dimension, if one is given.
+    A unit must be of the dimension, if one is given; a number without one is in the unit that a model has for it.
     """
     advice = "give a number or an expression, such as 0.3, 25 deg or 2*pi"
-    return _valued(text, what, Scope(), dimension, advice)
+    return _valued(text, what, Scope(), dimension, advice, model)
 
 
 def symbolic(text: str, what: str = "this") -> Given:
@@ -432,16 +432,16 @@ def symbolic(text: str, what: str = "this") -> Given:
     return _valued(text, what, _Symbols(), None, advice)
 
 
-def _valued(text: str, what: str, scope: Scope, dimension: Dimension | None, use: str) -> Given:
+def _valued(text: str, what: str, scope: Scope, dimension: Dimension | None, use: str, model: Units = SI) -> Given:
     if len(text) > MAX_LETTERS:
         raise FormatError(f"{what} has {len(text)} letters; {MAX_LETTERS} at most")
     shown = shortened(text.strip(), 60)
     line = f"PARAMETER x = {text};"
     try:
         check_nesting(line, 0, len(line))
-        scope.source = line
+        scope.source, scope.units = line, model
         value = scope.value(parsed_by_grammar(line, 0, len(line)).items[0].value, None)
-        if value.dimension is not None:
+        if value.dimension is not None or model is not SI:
             value = scope.fitted(value, Node(14, len(line) - 1), dimension)
     except UnexpectedInput:
         raise FormatError(f"{what} is {shown}; {use}") from None
