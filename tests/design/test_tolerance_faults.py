@@ -182,3 +182,17 @@ ENDMODEL"""
         loaded(text, tmp_path), "max(tip.x)", clearances={"a": clearance}, settings=lw.ToleranceSettings(draws=0)
     )
     assert report["max(tip.x)"].contributions["clearance of a"].half == pytest.approx(1e-5, rel=1e-12)
+
+
+@pytest.mark.parametrize(("model", "unit"), [("four_bar", "rad"), ("windscreen_wiper", "deg")])
+def test_the_axes_of_the_figure_have_the_unit_of_the_output(model: str, unit: str) -> None:
+    joint = {"four_bar": "d", "windscreen_wiper": "wiper"}[model]
+    report = lw.tolerances(
+        ROOT / "examples" / "models" / f"{model}.mks",
+        f"swing = range({joint}.angle)",
+        {"crank": "0.1 %"},
+        times=[0.0, 0.2, 0.4, 0.6],
+        settings=lw.ToleranceSettings(draws=4),
+    )
+    labels = [ax.get_xlabel() for ax in report.plot().axes]
+    assert labels == [f"contribution to swing (± {unit})", f"swing ({unit})", "added up (%)"]

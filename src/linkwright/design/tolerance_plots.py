@@ -92,8 +92,8 @@ def draw_histogram(ax: Axes, output: OutputTolerance) -> None:
 
 
 def _unit(output: OutputTolerance) -> str:
-    """Its unit, where that is none of SI."""
-    return "" if output.shown.target is None else f" {output.shown.text}"
+    """Its unit, where its dimension is known and has one."""
+    return f" {output.shown.text}" if output.shown.text not in ("", "1") else ""
 
 
 def _plain(ax: Axes) -> None:
