@@ -118,13 +118,14 @@ ax.set(aspect="equal", xlim=(-205, 205), ylim=(-80, 200), title="The engine, 72�
 ax.axis("off")
 
 ax = axes["polar"]
-for run, colour, label in ((forces, "#0072B2", "without counterweight"), (balanced, "#D55E00", "with counterweight")):
-    ax.plot(*(1e-3 * run.shaking_force[:, :2].T), color=colour, label=label)
+white = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+for run, colour, label, y in ((forces, "#0072B2", "without", 4.2), (balanced, "#D55E00", "with", 0.3)):
+    ax.plot(*(1e-3 * run.shaking_force[:, :2].T), color=colour)
+    ax.annotate(f"{label} counterweight", (0, y), color=colour, fontsize=8, ha="center", bbox=white)
 ax.axhline(0, color="#999999", linewidth=0.6)
 ax.axvline(0, color="#999999", linewidth=0.6)
 ax.set(aspect="equal", xlabel="x (kN)", ylabel="y (kN)", title="Polar diagram of the shaking force")
-ax.set(xticks=range(-6, 7, 2), xlim=(-6.6, 6.6), ylim=(-6.2, 7.8))
-ax.legend(fontsize=8, loc="upper center", ncols=2, framealpha=1.0, edgecolor="none")
+ax.set(xticks=range(-6, 7, 2), xlim=(-6.6, 6.6), ylim=(-6.2, 6.2))
 
 draw_torque(axes["torque"], forces)
 axes["torque"].set_title(f"Torque of the load: a flywheel of {1e3 * flywheel.inertia:.0f} g m² for δ = 2 %")
