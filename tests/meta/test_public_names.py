@@ -5,6 +5,7 @@ import inspect
 import pydoc
 import re
 import types
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +38,15 @@ def test_every_public_method_has_a_docstring(owner: type) -> None:
 def test_every_name_of_the_list_is_there_and_dir_shows_no_other() -> None:
     assert all(getattr(lw, name) is not None for name in dir(lw))
     assert dir(lw) == sorted({*lw.__all__, "open"})
+
+
+def test_texts_name_public_names_alone() -> None:
+    root = Path(__file__).parents[2]
+    places = [root / "README.md", *(x for y in ("src", "docs", "examples") for x in (root / y).rglob("*.*"))]
+    texts = [(x, x.read_text(encoding="utf-8")) for x in places if x.suffix in (".py", ".pyi", ".md")]
+    named = {(match[1], x.name) for x, text in texts for match in re.finditer(r"\blw\.([A-Za-z]\w*)", text)}
+    assert len(named) > 300
+    assert not [name for name in sorted(named) if name[0] not in dir(lw)]
 
 
 def test_importing_all_names_leaves_pythons_own_alone() -> None:

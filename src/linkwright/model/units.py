@@ -234,9 +234,8 @@ class Units:
     is given, as in Adams: with millimetres, stiffnesses are in N/mm and torques in N*mm. parameters: the units in which
     parameters were written, by name; the others have plain numbers.
 
-    >>> import linkwright as lw
-    >>> from linkwright.model.units import STIFFNESS
-    >>> lw.Units(length="mm", angle="deg").of(STIFFNESS).text
+    >>> from linkwright.model.units import STIFFNESS, Units
+    >>> Units(length="mm", angle="deg").of(STIFFNESS).text
     'N/mm'
     """
 
@@ -276,8 +275,8 @@ class Units:
 
         What has another dimension than those of mechanics, or no known unit, is shown as it is.
 
-        >>> import linkwright as lw
-        >>> speeds = lw.Units(length="mm").shown("m/s")
+        >>> from linkwright.model.units import Units
+        >>> speeds = Units(length="mm").shown("m/s")
         >>> speeds.text, float(speeds.of(1.5))
         ('mm/s', 1500.0)
         """
