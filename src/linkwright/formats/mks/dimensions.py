@@ -117,6 +117,14 @@ class Dimensions:
                     together.mixed = at, node
         return together
 
+    def check_direction(self, components: list[Term]) -> None:
+        """A Fault where the components of a direction are of several dimensions, or angles."""
+        for component, node in components:
+            if component.dimension is not None and component.dimension.angle:
+                text = f"{self.shown(node)} is {in_words(component.dimension)}, and a direction has plain numbers or "
+                raise Fault(node, f"{text}lengths, as in (cos(30 deg), sin(30 deg), 0)")
+        self.join(components)
+
     def mixture(self, united: Node, bare: Node, dimension: Dimension) -> Fault:
         """The fault that one term has a unit, and one beside it has none."""
         unit, one, other = self.units.of(dimension).text, self.shown(united), self.shown(bare)

@@ -366,7 +366,7 @@ class Scope(Dimensions):
             return list(node.values) if unit is None else [si_number(x, unit, node) for x in node.values]
         entries = [self.value(entry, dimension) for entry in node.entries]
         if dimension is None:
-            self.join(list(zip(entries, node.entries, strict=True)))
+            self.check_direction(list(zip(entries, node.entries, strict=True)))
         return [self.bound_number(value, entry) for value, entry in zip(entries, node.entries, strict=True)]
 
     def point(self, node: Node, dimension: Dimension | None) -> list[Numeric]:
