@@ -202,8 +202,11 @@ def test_sentences_say_what_is_counted_and_what_to_do():
     assert "planar (all move parallel to a plane with normal (0, 0, 1)): 3·4 of the moving bodies − 12 held" in text
     assert "1 degree of freedom, 1 more than the count: special dimensions" in text
     assert "7 equations are redundant" in text
-    assert "then none is, and the count in space is 1 too" in text
-    summary = mechanism("four_bar").dof().mobility.summary
+    assert "with these none is redundant, and the count in space is 1 too; the choice is not unique" in text
+    mobility = mechanism("four_bar").dof().mobility
+    once = "the translation along its axis of revolute joint 'c' is constrained twice, a cylindrical joint frees it; "
+    assert once in str(mobility)
+    summary = mobility.summary
     assert summary == (
         "mobility: Grübler–Kutzbach count planar 3·3 − 8 = 1; by rank 1 degree of freedom; 1 driven, 0 undriven; "
         "3 redundant: replace revolute joint 'b' by a spherical joint, "

@@ -80,7 +80,7 @@ def check(
             screen.print(line, soft_wrap=True)
     warnings = loaded.warnings
     if constrained(mechanism):
-        for line in _freedom(mechanism):
+        for line in _freedom(mechanism, report):
             screen.print(line, soft_wrap=True)
     elif not any("singular" in warning for warning in warnings):
         warnings = [*warnings, *oddities(mechanism)]
@@ -114,14 +114,16 @@ def constrained(mechanism: Mechanism) -> bool:
     return bool(mechanism.loops or d.point_constraints or d.drivers)
 
 
-def _freedom(mechanism: Mechanism) -> list[str]:
-    """How well the mechanism can be assembled, its undriven degrees of freedom, and what is redundant."""
+def _freedom(mechanism: Mechanism, report: DofReport) -> list[str]:
+    """How well the mechanism can be assembled, its undriven degrees of freedom, and what is redundant, if its mobility
+    does not say that already."""
 
     from linkwright.analysis.grashof import four_link_loops  # weight: analysis
     from linkwright.analysis.planar_chain import Chain
     from linkwright.constraints.kinematics import Kinematics  # weight: constraints
     from linkwright.dynamics.closed.initial_state import placed  # weight: dynamics
 
+    explained = report.mobility is not None and bool(report.mobility.relaxations)
     d = mechanism.description
     system = d.system or System()
     kinematics = Kinematics(placed(mechanism, system.start))
@@ -133,7 +135,7 @@ def _freedom(mechanism: Mechanism) -> list[str]:
     loops = four_link_loops(Chain(d), state.q)
     lines += [loop.sentence(d) for loop in loops[:FEW]]
     lines += [f"… and {len(loops) - FEW} more loops of four links"] if len(loops) > FEW else []
-    return lines + kinematics.freedom(state, system.start).sentences()
+    return lines + kinematics.freedom(state, system.start).sentences(redundant=not explained)
 
 
 def mobility_table(mobility: Mobility) -> Table:

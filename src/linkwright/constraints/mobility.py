@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from linkwright.base.arrays import Floats
+from linkwright.constraints.constrained_motions import constrained_motions, joined
 from linkwright.constraints.constraint_equations import Constraint, Equations, joint_frames
 from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.newton import Assembled
@@ -68,7 +69,7 @@ def explained(programs: Programs, state: Assembled, t: float, undriven_count: in
     basis, dependent = independent_rows(held, tolerance)
     motions = _null_space(basis)
     counts = tuple(_counts(e, state.q, jacobian, motions))
-    relaxations, left = _relaxations(e, held, rows, len(dependent), tolerance)
+    relaxations, left = _relaxations((e, state.q), held, rows, len(dependent), tolerance)
     every_motion = _null_space(independent_rows(jacobian, tolerance)[0])
     return Mobility(
         counts,
@@ -291,11 +292,12 @@ Choice = tuple[JointRelaxation, tuple[int, ...]]
 
 
 def _relaxations(
-    e: Equations, held: Floats, rows: Sequence[int], redundant: int, tolerance: float
+    placed: tuple[Equations, Floats], held: Floats, rows: Sequence[int], redundant: int, tolerance: float
 ) -> tuple[tuple[JointRelaxation, ...], int]:
     """Joints to replace by others with more freedom, and how many equations are redundant after that."""
     if not redundant:
         return (), 0
+    e, q = placed
     null = np.linalg.svd(unit_rows(held), full_matrices=True)[0][:, -redundant:]
     at = {row: place for place, row in enumerate(rows)}
     joints = [
@@ -303,7 +305,7 @@ def _relaxations(
     ]
     driven = {e.description.joint_names[j] for k in e.drivers for j in e.constraints[k].source.joints}
     joints = sorted((c for c in joints if c.name not in driven), key=lambda c: GROUND in c.bodies)
-    usual, every = ([_choices(e, c, at, last_resort=last) for c in joints] for last in (False, True))
+    usual, every = ([_choices(e, q, c, at, last_resort=last) for c in joints] for last in (False, True))
     chosen = next((fewest for choices in (usual, every) if (fewest := _fewest(choices, null))), [])
     if not chosen:
         chosen = max((_one_by_one(choices, null) for choices in (usual, every)), key=_freed)
@@ -319,14 +321,15 @@ def _freed(chosen: Sequence[Choice]) -> int:
     return sum(relaxation.freed for relaxation, _ in chosen)
 
 
-def _choices(e: Equations, c: Constraint, at: dict[int, int], *, last_resort: bool) -> list[Choice]:
+def _choices(e: Equations, q: Floats, c: Constraint, at: dict[int, int], *, last_resort: bool) -> list[Choice]:
     """What a joint may become, with the places of the equations that are then left out."""
     j = c.source.joints[0]
     kind, first = e.description.kind_of(j).name, int(e.first[e.constraints.index(c)])
     choices = []
     for other, names in (*_RELAXED[kind], *(_LAST_RESORTS.get(kind, ()) if last_resort else ())):
         places = tuple(at[first + c.form.names.index(name)] for name in names)
-        choices.append((JointRelaxation(c.name, kind, other, len(places)), places))
+        motions = joined(constrained_motions(e, q, c, names))
+        choices.append((JointRelaxation(c.name, kind, other, len(places), motions), places))
     return choices
 
 

@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from linkwright.base.arguments import counted, first_few
 from linkwright.base.arrays import Floats
 from linkwright.base.locks import cached_property
+from linkwright.constraints.constrained_motions import constrained_motions, joined
+from linkwright.constraints.constraint_equations import Constraint
 from linkwright.constraints.diagnosis import repeated_drivers
 from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.program_layout import Layout
@@ -42,9 +44,10 @@ class FreedomReport:
     coordinates: int  # six for every moving body
     equations: int
     rank: int
-    redundant: tuple[str, ...]  # "joint 'b': meeting along h"
+    redundant: tuple[str, ...]  # "joint 'b': translation along its axis"
     moving: tuple[str, ...]  # bodies that the freedom moves
     driven: int = 0  # how many of the drivers' equations are independent of the others
+    redundant_at: tuple[str, ...] = ()  # the same, joined by constraint
     repeated: tuple[tuple[str, ...], ...] = ()  # each a driver that is redundant, and the drivers that it repeats
 
     @property
@@ -52,8 +55,11 @@ class FreedomReport:
         """Degrees of freedom that the drivers leave."""
         return self.coordinates - self.rank
 
-    def sentences(self) -> list[str]:
-        """What a person should know of it, a line each; nothing if all is as it should be."""
+    def sentences(self, *, redundant: bool = True) -> list[str]:
+        """What a person should know of it, a line each; nothing if all is as it should be.
+
+        `redundant`: redundant equations too.
+        """
         sentences = []
         if self.left:
             what = counted(self.left, "undriven degree of freedom", "undriven degrees of freedom")
@@ -64,10 +70,13 @@ class FreedomReport:
                 sentences.append(f"drivers {driver!r} and {names} drive the same degree of freedom; remove one of them")
             else:
                 sentences.append(f"driver {driver!r} drives what the constraints hold already; remove it")
-        if self.redundant:
-            what = "equation is" if len(self.redundant) == 1 else "equations are"
-            some = first_few(self.redundant, 3)
-            sentences.append(f"{len(self.redundant)} {what} redundant, such as {some}; the choice is not unique")
+        if self.redundant and redundant:
+            what = counted(len(self.redundant), "equation is", "equations are")
+            some = first_few(self.redundant_at or self.redundant, 3)
+            text = f"{what} redundant, such as {some}"
+            if all(x.startswith("joint ") for x in self.redundant):
+                text += ", which other joints constrain already"
+            sentences.append(f"{text}; the choice is not unique")
         return sentences
 
 
@@ -94,7 +103,12 @@ def freedom(
         free = np.zeros((6 * e.nb, 0)) if known else _random_freedom(programs, q, angles, t)
     equations = [e.equation(row) for row in dependent]
     equations.sort(key=lambda pair: pair[0].group != "driver")
-    redundant = [f"{constraint}: {about}" for constraint, about in equations]
+    by_constraint: dict[str, tuple[Constraint, list[str]]] = {}
+    for c, name in equations:
+        by_constraint.setdefault(str(c), (c, []))[1].append(name)
+    motions = {text: constrained_motions(e, q, c, names) for text, (c, names) in by_constraint.items()}
+    redundant = [f"{text}: {motion}" for text, parts in motions.items() for motion in parts]
+    redundant_at = tuple(f"{text}: {joined(parts)}" for text, parts in motions.items())
     moving: tuple[str, ...] = ()
     if rank < 6 * e.nb:
         sizes = np.abs(free).reshape(e.nb, 6, free.shape[1]).max(axis=(1, 2), initial=0.0)
@@ -104,7 +118,7 @@ def freedom(
     driven = sum(int(e.first[k]) not in gone for k in e.drivers)
     doubled = [k for k in e.drivers if int(e.first[k]) in gone]
     repeated = repeated_drivers(programs, q, angles, t, doubled) if doubled else ()
-    return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving, driven, repeated)
+    return FreedomReport(6 * e.nb, e.count, rank, tuple(redundant), moving, driven, redundant_at, repeated)
 
 
 def independent_rows(j: Floats, tolerance: float) -> tuple[Floats, list[int]]:

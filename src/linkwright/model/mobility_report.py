@@ -48,12 +48,23 @@ class LinkageCount:
 
 @dataclass(frozen=True)
 class JointRelaxation:
-    """A joint that becomes one with more freedom: `kind` is replaced by `other`, which holds `freed` equations less."""
+    """A joint that becomes one with more freedom: `kind` is replaced by `other`, which holds `freed` equations less.
+
+    `motions` are those that it frees, constrained twice before: "rotations about (1, 0, 0) and (0, 1, 0)".
+    """
 
     joint: str
     kind: str
     other: str
     freed: int
+    motions: str = ""
+
+    def sentence(self) -> str:
+        """Which motions of the joint are constrained twice, and what frees them."""
+        several = self.freed > 1
+        verb, them = ("are", "them") if several else ("is", "it")
+        text = f"the {self.motions} of {self.kind} joint {self.joint!r} {verb} constrained twice"
+        return f"{text}, a {self.other} joint frees {them}"
 
     def __str__(self) -> str:
         return f"replace {self.kind} joint {self.joint!r} by a {self.other} joint"
@@ -154,13 +165,15 @@ class Mobility:
         equations = counted(self.redundant, "equation is", "equations are")
         text = f"{equations} redundant, so that reactions are not unique and inexact dimensions load the joints"
         if self.relaxations:
-            steps = "; ".join(map(str, self.relaxations[:6]))
+            steps = "; ".join(x.sentence() for x in self.relaxations[:6])
             more = f"; and {len(self.relaxations) - 6} more" if len(self.relaxations) > 6 else ""
             left = (
-                f"then {self.redundant_after} are left" if self.redundant_after else "then none is, and the count in "
+                f"with these {self.redundant_after} are left"
+                if self.redundant_after
+                else "with these none is redundant, and the count in "
             )
             left += "" if self.redundant_after else f"space is {_minus(self.by_rank)} too"
-            text += f": {steps}{more}; {left}"
+            text += f": {steps}{more}; {left}; the choice is not unique"
         return [text]
 
     @property
