@@ -81,8 +81,8 @@ class Scale:
         if isinstance(x, Rod):
             return replace(x, length=x.length * self.length)
         if isinstance(x, GearPair):
-            phase = None if x.phase is None else x.phase * self.length
-            return replace(x, radius=x.radius * self.length, phase=phase)
+            phase, drawn = (None if y is None else y * self.length for y in (x.phase, x.drawn_radius))
+            return replace(x, radius=x.radius * self.length, phase=phase, drawn_radius=drawn)
         if isinstance(x, Coupling):
             unit = self.unit(x.coordinates[0])  # that of the follower, which stands on the left
             return replace(x, left=self.law(x.left, unit), right=self.law(x.right, unit))

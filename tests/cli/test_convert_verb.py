@@ -44,7 +44,7 @@ def test_a_rod_is_not_sent_to_a_format_that_has_none(tmp_path: Path, capsys: pyt
     text = "MODEL m BODY g (ground); BODY a (mass = 1, origin = (1, 0, 0)); ROD r (triad = g, triad = a, length = 1);"
     model.write_text(f"{text} ENDMODEL")
     told = one_line(linkwright(capsys, "convert", model, tmp_path / "x.urdf"))
-    assert "URDF cannot hold Rod 'r'" in told
+    assert "URDF cannot hold rod 'r'" in told
     assert "MJCF" not in told
 
 

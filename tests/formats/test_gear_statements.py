@@ -96,12 +96,12 @@ def test_parameters_sweeps_and_slopes_take_the_module() -> None:
 
 @pytest.mark.parametrize("write", [write_urdf, write_sdf, write_mjcf])
 def test_what_cannot_hold_teeth_refuses_them_by_name(write: Callable[[Description], str]) -> None:
-    with pytest.raises(ModelError, match="GearPair 'inner'"):
+    with pytest.raises(ModelError, match="gear pair 'inner'"):
         write(train("dynamic").description)
 
 
 def test_equations_in_closed_form_refuse_teeth_by_name() -> None:
-    with pytest.raises(ModelError, match="GearPair 'inner'"):
+    with pytest.raises(ModelError, match="gear pair 'inner'"):
         lw.equations(train("dynamic"))
 
 

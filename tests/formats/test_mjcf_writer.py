@@ -146,7 +146,7 @@ def _rod(b):
 
 @pytest.mark.parametrize(
     ("change", "told"),
-    [(_law, r"the force 'law' \(a law of its own\)"), (_wrench, "the force 'push'"), (_rod, "Rod 'stay'")],
+    [(_law, r"the force 'law' \(a law of its own\)"), (_wrench, "the force 'push'"), (_rod, "rod 'stay'")],
 )
 def test_what_would_be_another_mechanism_is_an_error_that_names_it(change, told):
     b = arm("revolute")

@@ -252,7 +252,7 @@ def held_by_a_rod() -> lw.Mechanism:
     ("ask", "error", "told"),
     [
         (lambda: lw.equations(four_bar()), ModelError, "closed loops.*lw.simulate.*cut the loop: take away that joint"),
-        (lambda: lw.equations(held_by_a_rod()), ModelError, "Rod 'stay'.*take away that rod and ask"),
+        (lambda: lw.equations(held_by_a_rod()), ModelError, "rod 'stay'.*take away that rod and ask"),
         (lambda: lw.equations(lw.from_dh([(0, 0, 0, 0)])), ModelError, 'no body.*has a mass.*literal="inertial"'),
         (lambda: lw.equations(3), ModelError, "give a mechanism or the path of a model file, not"),
         (lambda: lw.equations("nowhere.dh.toml"), LinkwrightError, "nowhere.dh.toml"),

@@ -244,14 +244,17 @@ def _minimised(solver: str, e: Evaluations, z: Floats, search: Search) -> str:
     if solver == "least-squares":
         open_ = np.isinf(low).all() and np.isinf(high).all()
         inside = z if open_ else np.clip(z, low, high)
+        # SciPy's bound of the gradient has units: without a measure a mechanism in millimetres would end too early.
+        slopes = float(np.linalg.norm(e.residual_slopes(inside)))
+        size = max(float(np.linalg.norm(e.residuals(inside))), 1e-3 * slopes) or 1.0
         outcome = optimize.least_squares(
-            e.residuals,
+            lambda x: e.residuals(x) / size,
             inside,
-            jac=e.residual_slopes,
+            jac=lambda x: e.residual_slopes(x) / size,
             bounds=(low, high),
             ftol=tolerance,
             xtol=tolerance,
-            gtol=tolerance,
+            gtol=1e-3 * tolerance,
             max_nfev=iterations,
         )
         return "" if outcome.status > 0 else f"it stopped after {iterations} evaluations, before it had converged"

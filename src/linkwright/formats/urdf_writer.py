@@ -13,6 +13,7 @@ from linkwright.formats.urdf import INERTIA, LARGEST
 from linkwright.formats.xml import HERE, Pose, TreeWriter, attributes, numbers, present, quoted
 from linkwright.formats.xml import number_text as number
 from linkwright.model.description import FREE_FALL, GROUND, Description
+from linkwright.model.elements import Bushing, ReactionFriction
 from linkwright.model.model_checks import listed
 from linkwright.model.placements import full_inertia, pack_inertia, roll_pitch_yaw
 
@@ -62,7 +63,9 @@ class _Writer(TreeWriter):
                 wrong.append(f"the armature of joint {name!r}")
         losses = {force.name for j in joints for force in d.losses(j)}
         wrong += [f"the force {force.name!r}" for force in d.elements if force.name not in losses]
-        more = "" if d.point_constraints else ", and MJCF (.xml) most of it"  # which has no rods either
+        # MJCF has no rods, bushings and frictions by reactions either.
+        other = d.point_constraints or any(isinstance(force, Bushing | ReactionFriction) for force in d.elements)
+        more = "" if other else ", and MJCF (.xml) most of it"
         self.refuse(wrong, f".mks can{more}; write that, or remove these first")
 
     def _leave_out(self) -> None:

@@ -24,6 +24,7 @@ from linkwright.base.arrays import Floats
 from linkwright.errors import FormatError, LinkwrightWarning, ModelError
 from linkwright.formats.model_files import MAX_BYTES, errors_in, read_bytes
 from linkwright.model.description import Description
+from linkwright.model.element_names import names_of_elements
 from linkwright.model.elements import Mimic
 from linkwright.model.model_checks import listed
 from linkwright.model.placements import snapped
@@ -327,10 +328,7 @@ class TreeWriter:
 
     def refuse(self, wrong: list[str], advice: str) -> None:
         """An error that lists rods, point constraints and what else the language cannot hold, if there is anything."""
-        wrong = [
-            *(f"{type(constraint).__name__} {constraint.name!r}" for constraint in self.d.point_constraints),
-            *wrong,
-        ]
+        wrong = [*names_of_elements(self.d.point_constraints), *wrong]
         if wrong:
             text = f"{self.language} cannot hold {first_few(wrong, 12)}; {advice}"
             raise ModelError(text, element=self.d.name)

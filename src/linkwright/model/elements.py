@@ -209,6 +209,7 @@ class GearPair:
     helix_angle: float = 0.0  # rad, of the first gear, right-handed if positive; of a worm its lead angle
     phase: float | None = None  # what the pair has rolled (m) where it is drawn, between half pitches; None: as drawn
     senses: tuple[int, int] = (1, 1)  # in which senses axes count, as drawn
+    drawn_radius: float | None = None  # the radius (m) as drawn, with which the phase grows; None: it does not
 
     @property
     def places(self) -> tuple[str, str]:

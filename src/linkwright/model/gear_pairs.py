@@ -74,7 +74,10 @@ def form_numbers(pair: GearPair) -> tuple[Expression, ...]:
     first, second = pair.teeth
     lead = abs(slope) if pair.kind == "worm" else 1.0
     other, pitch = (simplified(pair.radius * (lead * x / first)) for x in (second, 2.0 * math.pi))
-    return pair.radius, other, *map(as_expression, (pair.phase or 0.0, slope, *map(float, pair.senses))), pitch
+    phase: Expression = as_expression(pair.phase or 0.0)
+    if pair.drawn_radius is not None:
+        phase = simplified(pair.radius * (pair.phase or 0.0) / pair.drawn_radius)
+    return pair.radius, other, phase, *map(as_expression, (slope, *map(float, pair.senses))), pitch
 
 
 def pair_radii(pair: GearPair, evaluated: Callable[[Expression], Any]) -> tuple[Any, Any]:
@@ -219,7 +222,9 @@ def _as_drawn(d: Description, pair: GearPair, first: Frames, second: Frames) -> 
         return pair
     numbers = [float(x.evaluate(d.parameters)) for x in form_numbers(replace(pair, phase=0.0))]
     phase = float(rolled(pair.kind, r, p, numbers))
-    return replace(pair, phase=phase - numbers[-1] * round(phase / numbers[-1]))
+    phase -= numbers[-1] * round(phase / numbers[-1])
+    # Teeth that grow stay as far from mesh as they were, in parts of their pitch.
+    return replace(pair, phase=phase, drawn_radius=numbers[0] if phase and pair.radius.names() else None)
 
 
 def _senses(kind: str, r: Floats, p: Floats) -> tuple[int, int]:

@@ -143,7 +143,8 @@ def _elementwise(
 
     def function(*values: Any) -> Any:
         if is_recorded(*values) or any(isinstance(v, Symbol) for v in values):
-            return over_objects(*values)
+            with np.errstate(invalid="ignore"):  # a NaN that is written down is no result of a computation
+                return over_objects(*values)
         return plain(*values)
 
     function.__name__ = function.__qualname__ = name

@@ -18,6 +18,7 @@ from linkwright.errors import LinkwrightError
 from linkwright.model.body_motion import body_motion
 from linkwright.model.coupling_relation import couplings
 from linkwright.model.description import GROUND, Description
+from linkwright.model.element_names import kind_of_element
 from linkwright.model.elements import Coupling
 from linkwright.model.mechanism_views import body_table, joint_table
 from linkwright.model.topology import span
@@ -302,7 +303,7 @@ def _more(mech: Any) -> Iterator[str]:
     yield _table("joint that closes a loop", ("joint", "kind", "from", "to"), loop_joints, len(loops))
     related = list(couplings(d))
     held = [x for x in d.point_constraints if not isinstance(x, Coupling)]
-    point_constraints = ((t.name, type(t).__name__, ", ".join(_ends(t))) for t in held[:ROWS])
+    point_constraints = ((t.name, kind_of_element(t), ", ".join(_ends(t))) for t in held[:ROWS])
     yield _table("rod or point constraint", ("name", "kind", "between"), point_constraints, len(held))
     relations = ((x.name, f"{_short(x.left)} = {_short(x.right)}") for x in related[:ROWS])
     yield _table("coupling", ("name", "relation"), relations, len(related))
@@ -313,7 +314,7 @@ def _more(mech: Any) -> Iterator[str]:
     yield _table("gear", ("name", "joint", "follows", "ratio", "offset"), gears, len(d.mimics))
     drivers = ((x.name, x.kind, x.target, _short(x.law)) for x in d.drivers[:ROWS])
     yield _table("driver", ("driver", "kind", "drives", "law"), drivers, len(d.drivers))
-    forces = ((x.name, type(x).__name__, ", ".join(_ends(x))) for x in d.elements[:ROWS])
+    forces = ((x.name, kind_of_element(x), ", ".join(_ends(x))) for x in d.elements[:ROWS])
     yield _table("force", ("force", "kind", "on"), forces, len(d.elements))
     parameters = ((name, float(value)) for name, value in d.parameters.items())
     yield _table("parameter", ("parameter", "value"), parameters, len(d.parameters))

@@ -288,8 +288,8 @@ def _number(part: str, index: int, letter: str = "") -> str:
     return f"{letter or ('v' if part in VELOCITIES else 'q')}{index}"
 
 
-def gear_pair_parts(pair: GearPair, drawn_phase: float, speech: Speech) -> list[str]:
-    """The entries of a gear pair's statement; a phase that is not the drawn one is written."""
+def gear_pair_parts(pair: GearPair, speech: Speech) -> list[str]:
+    """The entries of a gear pair's statement, which has the drawn phase where the pair has none."""
     parts = [f"triad = {name_text(place)}" for place in pair.places]
     if pair.kind != "external":
         parts.append(f"kind = {pair.kind}")
@@ -306,8 +306,8 @@ def gear_pair_parts(pair: GearPair, drawn_phase: float, speech: Speech) -> list[
     if pair.helix_angle:
         label = "lead angle" if pair.kind == "worm" else "helix angle"
         parts.append(f"{label} = {number_text(pair.helix_angle)} rad")
-    if pair.phase != drawn_phase:
-        parts.append(f"phase = {speech.number(pair.phase or 0.0, LENGTH)}")
+    if pair.phase is not None:
+        parts.append(f"phase = {speech.number(pair.phase, LENGTH)}")
     return parts
 
 

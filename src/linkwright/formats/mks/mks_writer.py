@@ -34,7 +34,7 @@ from linkwright.model.curve_elements import PointOnCurve, parts_of_curves
 from linkwright.model.description import FREE_FALL, GROUND, LOSSES, Description, Shape
 from linkwright.model.elements import Coupling, Driver, GearPair, Mimic, PointConstraint, PointOnLine, Rod
 from linkwright.model.expression import Expression
-from linkwright.model.gear_pairs import fitted
+from linkwright.model.gear_pairs import fitted, form_numbers
 from linkwright.model.model_checks import impossible_inertias, listed
 from linkwright.model.placements import are_parallel, axes_of
 from linkwright.model.quantities import COORDINATES, dimension_of, drives_angle
@@ -312,6 +312,18 @@ class _Printer:
         drawn = fitted(replace(self.d, point_constraints=tuple(pairs)))
         return {x.name: x.phase or 0.0 for x in drawn.point_constraints if isinstance(x, GearPair)}
 
+    def _phased(self, pair: GearPair) -> GearPair:
+        """The pair with the phase that it has now, or without one where that is the drawn phase."""
+        phase = pair.phase or 0.0
+        apart, near = phase - self._drawn_phases[pair.name], 0.0
+        if pair.radius.names():  # where parameters have changed, the drawn phase has another rounding
+            numbers = [float(x.evaluate(self.d.parameters)) for x in form_numbers(pair)]
+            radius, phase, pitch = numbers[0], numbers[2], numbers[-1]
+            apart, near = phase - self._drawn_phases[pair.name], 1e-12 * radius
+            apart -= pitch * round(apart / pitch)
+        same = abs(apart) <= near
+        return replace(pair, phase=None if same else phase)
+
     # -- couplings, constraints, drivers, drawing ----------------------------------------------------------------
     def _gear(self, k: int) -> str:
         d, m = self.d, self.d.mimics[k]
@@ -347,8 +359,7 @@ class _Printer:
         if constraint.name in [x.rolling for x in self.d.contacts]:
             return ""
         if isinstance(constraint, GearPair):
-            phase = self._drawn_phases[constraint.name]
-            return _statement("GEAR", constraint.name, gear_pair_parts(constraint, phase, self.speech))
+            return _statement("GEAR", constraint.name, gear_pair_parts(self._phased(constraint), self.speech))
         if isinstance(constraint, Rod):
             ends = [f"triad = {name_text(x)}" for x in (constraint.first, constraint.second)]
             return _statement("ROD", constraint.name, [*ends, f"length = {self._length(constraint.length)}"])

@@ -11,7 +11,8 @@ import numpy as np
 from linkwright.base.arguments import check_names
 from linkwright.errors import ModelError
 from linkwright.model.description import Description
-from linkwright.model.elements import Coupling, JointForce, Rod
+from linkwright.model.element_names import kind_of_element, names_of_elements
+from linkwright.model.elements import JointForce
 from linkwright.model.expression import Expression, Name, Number, replaced
 from linkwright.model.topology import Topology, of_first_leader, span
 from linkwright.symbolic.derivation.exact_numbers import (
@@ -43,13 +44,6 @@ from linkwright.symbolic.formulas.formula import Sum, Symbol, number, symbols, t
 _AXES = "xyz"
 Names = Mapping[str, Sum]
 _NO_NAMES: Names = {}
-_WORDS = {
-    "JointForce": "joint force",
-    "PointForce": "force",
-    "AppliedWrench": "wrench",
-    "Bushing": "bushing",
-    "ReactionFriction": "friction",
-}
 
 
 def model_of(
@@ -310,7 +304,7 @@ class _Reader:
         for element in d.elements:
             joint = d.joint_names.find(element.joint) if isinstance(element, JointForce) else None
             if joint is None or not isinstance(element, JointForce) or not d.kind_of(joint).paired:
-                self.left_out.append(f"{_WORDS[type(element).__name__]} {element.name!r}")
+                self.left_out += names_of_elements([element])
                 continue
             if tabulated(element.law) or not element.law.names() <= {"q", "v", *d.parameters}:
                 self.left_out.append(f"joint force {element.name!r}")
@@ -338,11 +332,10 @@ def _transposed(rotations: tuple[Matrix, ...]) -> tuple[Matrix, ...]:
 def _refuse(d: Description, t: Topology) -> None:
     """Loop constraints (joints, rods, point constraints) and drivers have no closed form here."""
     held = [f"joint {d.joint_names[j]!r}" for j in t.loops]
-    held += [f"{type(constraint).__name__} {constraint.name!r}" for constraint in d.point_constraints]
+    held += names_of_elements(d.point_constraints)
     if held:
         first = held[0] + (f" and {len(held) - 1} more" if len(held) > 1 else "")
-        words = {Rod: "rod", Coupling: "coupling"}
-        what = "joint" if t.loops else words.get(type(d.point_constraints[0]), "point constraint")
+        what = "joint" if t.loops else kind_of_element(d.point_constraints[0])
         text = (
             f"{d.name!r} has closed loops ({first}), whose equations have no closed form in its coordinates; "
             "use mech.forward_dynamics, linearise or lw.simulate for it, or cut the loop: take away "
