@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from planar_linkages import FLAT, TILTED, Floats, four_bar, lifted_arm, slider_crank
 
 import linkwright as lw
-from linkwright.analysis.grashof import four_bar_category, slider_crank_category
+from linkwright.analysis.grashof import four_bar_category, loop_sentences, slider_crank_category
 from linkwright.errors import LinkwrightError, NameNotFound
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
@@ -87,6 +88,33 @@ def test_special_four_bars_are_named() -> None:
     loops = [report_of(four_bar(x, 1.2), np.linspace(0, 0.1, 3)).loops[0] for x in ((2, 1, 2, 1), (2, 1, 1, 2))]
     assert [x.remark for x in loops] == ["parallelogram", "deltoid"]
     assert "may branch" in loops[0].sentence()
+
+
+def test_loops_of_one_size_share_a_line() -> None:
+    """Of a scissor lift's stages all loops but the first and the last are one rhombus."""
+    lines = [x for x in of_model("scissor_lift").sentences() if "lengths" in x]
+    assert len(lines) == 1
+    assert lines[0].startswith("4 four-bars rise[1] – fall[1] – rise[2] – fall[2]; ")
+    assert "; and 1 more: lengths 1, 1, 1, 1 m; s + l = 2 = p + q = 2: change point (rhombus), all" in lines[0]
+    loop = report_of(four_bar((3, 1, 3, 2.5), 1.2), np.linspace(0, 0.1, 3)).loops[0]
+    other = replace(
+        loop,
+        links=("ground", "crank2", "coupler2", "rocker2"),
+        sides=("ground", "crank2", "coupler2", "rocker2"),
+        turning="crank2",
+    )
+    longer = replace(loop, lengths=(3.1, 1.0, 3.0, 2.5), margin=1.4)
+    lines = loop_sentences([loop, longer, other])
+    assert len(lines) == 2
+    assert lines[0].startswith("2 four-bars ")
+    assert lines[0].endswith(f": crank-rocker, {loop.turning}, crank2 turn fully")
+    assert lines[1] == longer.sentence()
+    assert loop_sentences([loop]) == [loop.sentence()]
+    block = of_model("slider_crank").loops[0]
+    text = loop_sentences([block, block])[0]
+    sizes = ", ".join(f"{x:.6g}" for x in block.lengths[:2])
+    assert text.startswith("2 slider-cranks ")
+    assert f": links {sizes}, offset " in text
 
 
 def test_every_four_bar_of_a_six_bar_is_found() -> None:

@@ -13,12 +13,15 @@ from typing import Literal
 import numpy as np
 
 from linkwright.analysis.planar_chain import Chain, Connection, plane_of
+from linkwright.base.arguments import first_few
 from linkwright.base.arrays import Floats
 from linkwright.model.description import Description
-from linkwright.model.units import Units
+from linkwright.model.units import Shown, Units
 
 #: Sums of lengths that differ by less than this part are equal.
 EQUAL = 1e-9
+#: Loops of one size that are named.
+NAMED = 3
 #: A side shorter than this part of the mechanism is none.
 SHORTEST = 1e-9
 
@@ -53,29 +56,55 @@ class FourLinkLoop:
 
     def sentence(self, d: Description | None = None) -> str:
         """What the loop is, in one line; lengths in the units of a description, in metres by default."""
-        text = f"{self.kind} {' – '.join(self.links)}"
-        if self.kind == "double slider":
-            return f"{text}: any link may turn fully"
-        metre = (Units() if d is None else d.units).shown("m")
-        sizes = [f"{metre.of(x):.6g}" for x in self.lengths]
-        special = f" ({self.remark})" if self.remark else ""
-        turns = f", {self.turning} turns fully" if self.turning else ", no link turns fully"
-        turns = ", all links can be in line, where the motion may branch" if self.at_change else turns
-        if self.kind == "four-bar":
-            s, p, q, long = sorted(self.lengths)
-            sign = "=" if self.at_change else "<" if self.margin > 0.0 else ">"
-            sums = f"s + l = {metre.of(s + long):.6g} {sign} p + q = {metre.of(p + q):.6g}"
-            return f"{text}: lengths {', '.join(sizes)} {metre.text}; {sums}: {self.category}{special}{turns}"
-        long, short = max(self.lengths[:2]), min(self.lengths[:2])
-        sign = "=" if self.at_change else "<" if self.margin > 0.0 else ">"
-        sums = f"{metre.of(short + self.lengths[2]):.6g} {sign} {metre.of(long):.6g}"
-        names = f"{self.sides[0]} {sizes[0]}, {self.sides[1]} {sizes[1]}, offset {sizes[2]} {metre.text}"
-        return f"{text}: {names}; shorter + offset = {sums}: {self.category}{turns}"
+        return loop_sentences([self], d)[0]
+
+    @property
+    def size(self) -> tuple[object, ...]:
+        """What loops that differ in their names alone have in common."""
+        names = self.links if self.kind == "four-bar" else self.sides
+        place = names.index(self.turning) if self.turning else None
+        return self.kind, tuple(f"{x:.9g}" for x in self.lengths), self.category, self.remark, place
 
     @property
     def at_change(self) -> bool:
         """Whether all links can be in line, so that the motion may branch."""
         return self.category == "change point"
+
+
+def loop_sentences(loops: Sequence[FourLinkLoop], d: Description | None = None) -> list[str]:
+    """What loops are, in a line each; those of one size, which differ in their names alone, share a line.
+
+    Lengths are in the units of a description, in metres by default.
+    """
+    groups: dict[tuple[object, ...], list[FourLinkLoop]] = {}
+    for loop in loops:
+        groups.setdefault(loop.size, []).append(loop)
+    return [_group_sentence(group, (Units() if d is None else d.units).shown("m")) for group in groups.values()]
+
+
+def _group_sentence(loops: Sequence[FourLinkLoop], metre: Shown) -> str:
+    loop, several = loops[0], len(loops) > 1
+    text = f"{len(loops)} {loop.kind}s " if several else f"{loop.kind} "
+    text += "; ".join(" – ".join(x.links) for x in loops[:NAMED])
+    text += f"; and {len(loops) - NAMED} more" if len(loops) > NAMED else ""
+    if loop.kind == "double slider":
+        return f"{text}: any link may turn fully"
+    sizes = [f"{metre.of(x):.6g}" for x in loop.lengths]
+    special = f" ({loop.remark})" if loop.remark else ""
+    turning = list(dict.fromkeys(x.turning for x in loops))
+    turns = f", {first_few(turning, 6)} turn{'s' if len(turning) == 1 else ''} fully"
+    turns = turns if loop.turning else ", no link turns fully"
+    turns = ", all links can be in line, where the motion may branch" if loop.at_change else turns
+    sign = "=" if loop.at_change else "<" if loop.margin > 0.0 else ">"
+    if loop.kind == "four-bar":
+        s, p, q, long = sorted(loop.lengths)
+        sums = f"s + l = {metre.of(s + long):.6g} {sign} p + q = {metre.of(p + q):.6g}"
+        return f"{text}: lengths {', '.join(sizes)} {metre.text}; {sums}: {loop.category}{special}{turns}"
+    long, short = max(loop.lengths[:2]), min(loop.lengths[:2])
+    sums = f"{metre.of(short + loop.lengths[2]):.6g} {sign} {metre.of(long):.6g}"
+    first, second = ("links ", "") if several else (f"{name} " for name in loop.sides)
+    links = f"{first}{sizes[0]}, {second}{sizes[1]}"
+    return f"{text}: {links}, offset {sizes[2]} {metre.text}; shorter + offset = {sums}: {loop.category}{turns}"
 
 
 def four_bar_category(lengths: Sequence[float]) -> tuple[str, int | None, float]:

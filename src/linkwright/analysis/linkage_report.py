@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwright.analysis.analyse import analyse
 from linkwright.analysis.dead_centres import DeadCentre, dead_centres, extreme
-from linkwright.analysis.grashof import FourLinkLoop, four_link_loops
+from linkwright.analysis.grashof import FourLinkLoop, four_link_loops, loop_sentences
 from linkwright.analysis.instant_centres import InstantCentre, instant_centres
 from linkwright.analysis.linkage_cycle import follow
 from linkwright.analysis.linkage_motion import Coordinate, LinkageMotion, coordinate, input_of
@@ -163,10 +163,10 @@ class LinkageReport:
 
     # -- text -----------------------------------------------------------------------------------------------------
     def sentences(self) -> list[str]:
-        """The report, a line for each loop, transmission angle and output."""
+        """The report, a line for each loop (or several of one size), transmission angle and output."""
         d, motion = self._motion.description, self._motion
         wording = Wording(d.units, self.input, motion.input.angular, motion.timed)
-        lines = [loop.sentence(d) for loop in self.loops]
+        lines = loop_sentences(self.loops, d)
         lines += [wording.of_transmission(name, x) for name, x in self.transmission.items()]
         for y in self.outputs.values():
             lines += wording.of_output(y, unbounded=bool(self.toggles))

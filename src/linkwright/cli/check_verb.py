@@ -118,7 +118,7 @@ def _freedom(mechanism: Mechanism, report: DofReport) -> list[str]:
     """How well the mechanism can be assembled, its undriven degrees of freedom, and what is redundant, if its mobility
     does not say that already."""
 
-    from linkwright.analysis.grashof import four_link_loops  # weight: analysis
+    from linkwright.analysis.grashof import four_link_loops, loop_sentences  # weight: analysis
     from linkwright.analysis.planar_chain import Chain
     from linkwright.constraints.kinematics import Kinematics  # weight: constraints
     from linkwright.dynamics.closed.initial_state import placed  # weight: dynamics
@@ -132,9 +132,9 @@ def _freedom(mechanism: Mechanism, report: DofReport) -> list[str]:
     metre, second = d.units.shown("m"), d.units.shown("s")
     at = f"t = {second.of(system.start):g} {second.text}"
     lines = [f"assembled to {metre.of(state.miss):.1e} {metre.text} at {at}, in {rounds}"]
-    loops = four_link_loops(Chain(d), state.q)
-    lines += [loop.sentence(d) for loop in loops[:FEW]]
-    lines += [f"… and {len(loops) - FEW} more loops of four links"] if len(loops) > FEW else []
+    loops = loop_sentences(four_link_loops(Chain(d), state.q), d)
+    lines += loops[:FEW]
+    lines += [f"… and {len(loops) - FEW} more sizes of loops of four links"] if len(loops) > FEW else []
     return lines + kinematics.freedom(state, system.start).sentences(redundant=not explained)
 
 

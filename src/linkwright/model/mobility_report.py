@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,13 +59,6 @@ class JointRelaxation:
     other: str
     freed: int
     motions: str = ""
-
-    def sentence(self) -> str:
-        """Which motions of the joint are constrained twice, and what frees them."""
-        several = self.freed > 1
-        verb, them = ("are", "them") if several else ("is", "it")
-        text = f"the {self.motions} of {self.kind} joint {self.joint!r} {verb} constrained twice"
-        return f"{text}, a {self.other} joint frees {them}"
 
     def __str__(self) -> str:
         return f"replace {self.kind} joint {self.joint!r} by a {self.other} joint"
@@ -165,16 +159,26 @@ class Mobility:
         equations = counted(self.redundant, "equation is", "equations are")
         text = f"{equations} redundant, so that reactions are not unique and inexact dimensions load the joints"
         if self.relaxations:
-            steps = "; ".join(x.sentence() for x in self.relaxations[:6])
-            more = f"; and {len(self.relaxations) - 6} more" if len(self.relaxations) > 6 else ""
+            steps = "; ".join(self._constrained_twice())
             left = (
                 f"with these {self.redundant_after} are left"
                 if self.redundant_after
                 else "with these none is redundant, and the count in "
             )
             left += "" if self.redundant_after else f"space is {_minus(self.by_rank)} too"
-            text += f": {steps}{more}; {left}; the choice is not unique"
+            text += f": {steps}; {left}; the choice is not unique"
         return [text]
+
+    def _constrained_twice(self) -> Iterator[str]:
+        """Which motions of joints are constrained twice, and what frees them; joints of one kind together."""
+        alike: dict[tuple[str, str, str], list[JointRelaxation]] = {}
+        for x in self.relaxations:
+            alike.setdefault((x.motions, x.kind, x.other), []).append(x)
+        for (motions, kind, other), some in alike.items():
+            names = first_few([repr(x.joint) for x in some], 6)
+            verb, them = ("are", "them") if some[0].freed > 1 else ("is", "it")
+            joints, freed = ("joints", f"{other} joints free") if len(some) > 1 else ("joint", f"a {other} joint frees")
+            yield f"the {motions} of {kind} {joints} {names} {verb} constrained twice, {freed} {them}"
 
     @property
     def summary(self) -> str:
