@@ -30,6 +30,8 @@ from linkwright.model.gear_pairs import frames_at
 PLANE = 1e-3
 #: A point is drawn beyond the end of a curve if it is farther from it than this part of the curve's length.
 BEYOND = 1e-3
+#: Contacts as drawn within this part of their curves are one contact that moved.
+NEAR = 0.02
 _SEARCHED = 360  # places on each of two curves
 _STEPS = 30
 
@@ -68,6 +70,38 @@ def drawn_starts(d: Description) -> dict[str, float]:
     constraints = tuple(replace(x, start=None) if isinstance(x, PointOnCurve) else x for x in d.point_constraints)
     fits = fitted_curves(replace(d, point_constraints=constraints)).point_constraints
     return {x.name: number(x.start) for x in fits if isinstance(x, PointOnCurve)}
+
+
+def with_contacts_of(d: Description, other: Description) -> Description:
+    """The description with the contacts of another one of the same model: where they are on their curves as drawn, from
+    where the massless bodies of curves count their shifts. Either describes the same motion."""
+    known = {x.name: x for x in other.point_constraints if isinstance(x, PointOnCurve)}
+    constraints = tuple(
+        replace(x, start=known[x.name].start, rate=known[x.name].rate)
+        if isinstance(x, PointOnCurve) and x.name in known
+        else x
+        for x in d.point_constraints
+    )
+    arrays: dict[str, Any] = {name: np.array(getattr(d, name), float) for name in ("ri", "pi")}
+    for contact in d.contacts:
+        j = d.joint_names.position("joint", contact.point)
+        for name, rows in arrays.items():
+            rows[j] = getattr(other, name)[j]
+    return replace(d, point_constraints=constraints, **arrays)
+
+
+def contacts_near(d: Description, other: Description) -> bool:
+    """Whether the contacts as drawn of two descriptions of one model are near to each other on their curves."""
+    known = {x.name: x for x in other.point_constraints if isinstance(x, PointOnCurve)}
+    for x in d.point_constraints:
+        if not isinstance(x, PointOnCurve):
+            continue
+        lower, upper = ends_of(x.curve, d.parameters)
+        apart = abs(number(x.start) - number(known[x.name].start))
+        apart = min(apart, abs(upper - lower - apart)) if x.curve.closed else apart
+        if not apart <= NEAR * (upper - lower):
+            return False
+    return True
 
 
 def own_parameter(curve: Curve, followed: Curve, u: float, parameters: Mapping[str, float]) -> float:

@@ -36,7 +36,7 @@ from linkwright.outputs.output_values import Motions, values_of
 from linkwright.results.solution import Solution
 from linkwright.simulation.integrators import STIFF
 from linkwright.sweeps.case_dynamics import Dynamic, add_forces, settings_of
-from linkwright.sweeps.study_model import Readable, StudyModel
+from linkwright.sweeps.study_model import FarContacts, Readable, StudyModel
 from linkwright.sweeps.task import Batch, Task, joined, reason_of, sentence
 from linkwright.sweeps.tree_cases import TreeProgram, tree_motions
 from linkwright.tape.build import preparing
@@ -117,7 +117,7 @@ class Engine:
         self.forces = tuple(dict.fromkeys(name for output in self.outputs for name in output.forces))
         self.cases = Cases(d, self.model.names, np.zeros((0, len(self.model.names))))
         self.way = self._way()
-        self.readable = Readable(self.model)
+        self.readable, self.far_contacts = Readable(self.model), FarContacts(self.model)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -183,9 +183,9 @@ class Engine:
         return Batch(arrays, reasons)
 
     def _alone(self, values: Floats) -> NDArray[np.bool_]:
-        """(n,): which simulated cases have no inertia where the base has some, or the other way round: loops may move
-        such a body, by other programs than those of the others."""
-        alone = np.zeros(len(values), bool)
+        """(n,): which cases touch their curves elsewhere, and which simulated ones have no inertia where the base has
+        some, or the other way round: loops may move such a body, by other programs than those of the others."""
+        alone = self.far_contacts.of(values)
         if self.task.analysis != "dynamic" or self.way is None:
             return alone
         d = self.model.base.description
@@ -232,9 +232,10 @@ class Engine:
         """Each case on its own; what Python's functions make of it."""
         motions = Motions.empty(cases, self.times, self.forces)
         numbers = {name: np.full(len(cases), np.nan) for name in self.task.functions}
+        anew = self.far_contacts.of(cases.values)
         for k in range(len(cases)):
             try:
-                solution = self.model.solution(cases.values[k], self.times)
+                solution = self.model.solution(cases.values[k], self.times, anew=bool(anew[k]))
             except LinkwrightError as error:
                 motions.reasons[k] = sentence(error)
                 continue
