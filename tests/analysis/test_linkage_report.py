@@ -35,6 +35,20 @@ def of_model(name: str) -> lw.LinkageReport:
     return lw.linkage_report(MODELS / f"{name}.mks")
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("crank", [0.0, 1e-14])
+def test_a_crank_without_length_has_no_advantage(crank: float, size: float) -> None:
+    lengths = 3.0 * size, crank * size, 3.0 * size, 2.5 * size
+    report = report_of(four_bar(lengths, 1.2), np.linspace(0, 6, 31), outputs=["d.angle", "c.angle"])
+    assert "d.angle: stands still while a.angle moves; no advantage: it does no work" in report.sentences()
+    assert "advantage at least" not in report.report()
+    assert np.array_equal(report.outputs["d.angle"].ratio, np.zeros(31))
+    assert np.isinf(report.outputs["d.angle"].advantage).all()
+    short = report_of(four_bar((3.0 * size, 1e-3 * size, 3.0 * size, 2.5 * size), 1.2), np.linspace(0, 6, 31))
+    assert "mechanical advantage at least" in short.report()
+    assert 1e3 < np.abs(short.outputs["d.angle"].advantage).min() < 1e4
+
+
 # -- Grashof --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("lengths", "category", "turning"),

@@ -39,13 +39,19 @@ class DeadCentre:
     end: Literal["maximum", "minimum"]
 
 
+def stands_still(motion: LinkageMotion, x: Coordinate, rates: Floats) -> bool:
+    """Whether a coordinate with these rates (T,) stands still over the whole motion, to rounding."""
+    largest = np.max(np.abs(rates[np.isfinite(rates)]), initial=0.0)
+    return bool(largest <= STILL * (1.0 if x.angular else motion.equations.size) / motion.equations.size)
+
+
 def dead_centres(motion: LinkageMotion, x: Coordinate) -> list[DeadCentre]:
     """Where the rate of a coordinate changes its sign, and where it is zero at either end of the samples."""
     rates = motion.rate(x, motion.samples.q, motion.motion)
     finite = np.flatnonzero(np.isfinite(rates))
-    largest = np.max(np.abs(rates[finite]), initial=0.0)
-    if largest <= STILL * (1.0 if x.angular else motion.equations.size) / motion.equations.size:
+    if stands_still(motion, x, rates):
         return []
+    largest = np.max(np.abs(rates[finite]))
     moving = [int(k) for k in finite if abs(rates[k]) > STILL * largest]
     rising = [(rates[k] > 0.0) == motion.forwards(k, b) for k, b in pairwise([*moving, len(rates) - 1])]
     centres = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwright.analysis.analyse import analyse
-from linkwright.analysis.dead_centres import DeadCentre, dead_centres, extreme
+from linkwright.analysis.dead_centres import DeadCentre, dead_centres, extreme, stands_still
 from linkwright.analysis.grashof import FourLinkLoop, four_link_loops, loop_sentences
 from linkwright.analysis.instant_centres import InstantCentre, instant_centres
 from linkwright.analysis.linkage_cycle import follow
@@ -129,7 +129,7 @@ class LinkageReport:
         q, twists = motion.samples.q, motion.motion
         rates, driving = motion.rate(x, q, twists), motion.rate(motion.input, q, twists)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = rates / driving
+            ratio = (0.0 if stands_still(motion, x, rates) else rates) / driving
         centres = tuple(dead_centres(motion, x))
         strokes = time_ratio(centres, self.input_values) if motion.input.angular else None
         return OutputMotion(x.name, x.angular, motion.series(x), ratio, centres, strokes)

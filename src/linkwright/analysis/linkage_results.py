@@ -125,6 +125,9 @@ class Wording:
         finite = y.ratio[np.isfinite(y.ratio)]
         if not finite.size:
             return
+        if not finite.any():
+            yield f"{y.name}: stands still while {self.input} moves; no advantage: it does no work"
+            return
         kind = "rad" if y.angular else "m"
         source = "rad" if self.angular else "m"
         rates = self.units.shown("1" if kind == source else f"{kind}/{source}")
