@@ -305,7 +305,7 @@ def test_a_coupling_whose_turns_nothing_tells_names_the_joint_to_cut() -> None:
 
 @pytest.mark.parametrize("name", ["x.urdf", "x.xml", "x.sdf"])
 def test_formats_of_robots_refuse_a_coupling_by_its_name(name: str, tmp_path: Any) -> None:
-    with pytest.raises(ModelError, match=r"cannot hold Coupling 'mesh'"):
+    with pytest.raises(ModelError, match=r"cannot hold coupling 'mesh'"):
         writer(tmp_path / name)(cam().description)
 
 
@@ -453,3 +453,41 @@ def test_relations_without_a_value_are_named_and_warn_of_nothing(right: str, end
     except LinkwrightError as error:
         outcome = str(error)
     assert ends in outcome
+
+
+TWO_SHAFTS = """MODEL m
+SYSTEM (KINEMATIC ANALYSIS, ending time = 1, print interval = 0.25);
+BODY g (ground); BODY a (mass = 1, inertia = (1, 1, 1)); BODY b (mass = 1, inertia = (1, 1, 1));
+HINGE h (body = g, body = a, at = (0, 0)); HINGE k (body = g, body = b, at = (1, 0));
+DRIVER motor (h.angle = 2*TIME);
+COUPLING c ({relation});
+ENDMODEL"""
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("relation", "advice"),
+    [
+        ("1e9*h.angle = 2e9*k.angle", "divide both sides by 1e9"),
+        ("1e300*k.angle = 5e299*h.angle", "divide both sides by 1e300"),
+        ("1e308*k.angle = 1e308*h.angle", "divide both sides by 1e308"),
+        ("1e-200*h.angle = 2e-200*k.angle", "multiply both sides by 1e200"),
+        ("1e-320*h.angle = 1e-320*k.angle", "multiply both sides by 1e320"),
+    ],
+)
+def test_a_relation_that_drowns_other_equations_is_refused_with_what_to_do(relation: str, advice: str) -> None:
+    with pytest.raises(LinkwrightError, match=f"coupling 'c' changes by .*{advice}"):
+        parse_mks(TWO_SHAFTS.format(relation=relation))
+
+
+@pytest.mark.parametrize("factor", ["1e-20", "1e-8", "1e5"])
+def test_a_factor_of_a_relation_changes_no_motion(factor: str) -> None:
+    relation = f"{factor}*h.angle = 2*{factor}*k.angle"
+    sol = lw.analyse(lw.Mechanism(parse_mks(TWO_SHAFTS.format(relation=relation))))
+    assert np.allclose(sol.q, np.outer(sol.time, [2.0, 1.0]), rtol=0.0, atol=1e-12)
+
+
+def test_a_motion_that_cannot_begin_is_a_result_without_points() -> None:
+    sol = lw.analyse(lw.Mechanism(parse_mks(TWO_SHAFTS.format(relation="k.angle = 1e8*h.angle"))))
+    assert not sol.status
+    assert sol.q.shape == (0, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -14,6 +15,8 @@ from linkwright.model.joint_kinds import JointKind
 #: A relation that changes by less between two states, as a part of its terms, does not change at all.
 _CHANGE = 1e-12
 _SAMPLES = 64
+#: The least and the largest factor of a relation: what all its terms may be multiplied by.
+_FACTORS = 1e-100, 1e6
 
 
 def check_coupling(coupling: Coupling, kind_of: Callable[[str], JointKind], parameters: Mapping[str, float]) -> None:
@@ -25,7 +28,9 @@ def check_coupling(coupling: Coupling, kind_of: Callable[[str], JointKind], para
     if not coupling.coordinates:
         text = f"coupling {coupling.name!r} names no coordinate; write one of a joint, such as hinge.angle"
         raise ModelError(text, element=coupling.name)
-    _check_dependence(coupling, parameters)
+    with np.errstate(all="ignore"):  # a value that is not finite is looked at
+        _check_factor(coupling, parameters)
+        _check_dependence(coupling, parameters)
 
 
 def check_coordinates(coupling: Coupling, kind_of: Callable[[str], JointKind]) -> None:
@@ -67,3 +72,24 @@ def _check_dependence(coupling: Coupling, parameters: Mapping[str, float]) -> No
         else:
             text = f"coupling {name!r} does not depend on its coordinates, so that nothing can make it hold; correct it"
         raise ModelError(text, element=name)
+
+
+def _check_factor(coupling: Coupling, parameters: Mapping[str, float]) -> None:
+    """Refuse a relation that is multiplied by a number so large or small that its equation drowns all others."""
+    rng = np.random.default_rng(1)
+    near = {x.key: rng.uniform(-1.0, 1.0, _SAMPLES) for x in coupling.coordinates}
+    step, slopes = 1e-3, []
+    for x in coupling.coordinates:
+        ends = [
+            numeric_values(coupling.relation, {**parameters, **near, x.key: near[x.key] + s * step, "TIME": 0.3})
+            for s in (-0.5, 0.5)
+        ]
+        slope = np.abs(np.broadcast_to(ends[1] - ends[0], _SAMPLES)) / step
+        slopes.append(float(np.max(slope, where=np.isfinite(slope), initial=0.0)))
+    least, most = min(slopes), max(slopes)
+    low, high = _FACTORS
+    if least > high or (0.0 < most < low):
+        factor, do = (least, "divide") if least > high else (most, "multiply")
+        text = f"coupling {coupling.name!r} changes by {factor:.1g} for each radian or metre of a coordinate; {do} "
+        text += f"both sides by 1e{abs(round(math.log10(factor)))}, which leaves the motion as it is"
+        raise ModelError(text, element=coupling.name)

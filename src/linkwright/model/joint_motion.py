@@ -74,7 +74,7 @@ def _refer_by_relation(
     relation, joints, numbers = relation_of(d, coupling)
     keys = [(joints[at], index) for at, index in relation.coordinates]
     loose = [k for k, turns in enumerate(relation.turning) if turns and keys[k] not in references]
-    if not loose or any(index for _, index in keys):
+    if not loose or not len(time) or any(index for _, index in keys):
         return
     p = [numeric_values(x, parameters) for x in numbers]
     changes = constant_changes(relation, [float(x.reshape(-1)[0]) for x in p])
