@@ -434,7 +434,7 @@ ENDMODEL"""
     [
         (
             "rise345(b.angle, 1, 0, 1, 0.5)",
-            "velocity jumps at t = 1: a driver's law, a coupling or a curve has a corner",
+            "stopped at t = 1: the relation of coupling 'c' jumps there by 0.5 rad",
         ),
         ("mod(b.angle, 0)", "has no finite value"),
         ("b.angle/0", "division by zero"),
@@ -485,6 +485,20 @@ def test_a_factor_of_a_relation_changes_no_motion(factor: str) -> None:
     relation = f"{factor}*h.angle = 2*{factor}*k.angle"
     sol = lw.analyse(lw.Mechanism(parse_mks(TWO_SHAFTS.format(relation=relation))))
     assert np.allclose(sol.q, np.outer(sol.time, [2.0, 1.0]), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("relation", "stopped"),
+    [
+        ("k.angle = 10 deg*floor(h.angle/(20 deg))", "t = 0.222222: the relation of coupling 'c' jumps there by 10°"),
+        ("k.angle = mod(h.angle, 30 deg)", "t = 0.333333: the relation of coupling 'c' jumps there by 30°"),
+    ],
+)
+def test_a_relation_that_jumps_is_named_with_the_jump_in_the_models_unit(relation: str, stopped: str) -> None:
+    text = TWO_SHAFTS.format(relation=relation).replace("0.25)", "0.25, angle unit = degree)")
+    sol = lw.analyse(lw.Mechanism(parse_mks(text.replace("2*TIME", "90 deg*(TIME/(1 s))"))))
+    assert stopped in str(sol.status)
+    assert sol.status.element == "c"
 
 
 def test_a_motion_that_cannot_begin_is_a_result_without_points() -> None:

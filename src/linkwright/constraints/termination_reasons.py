@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -50,6 +51,7 @@ def explain(stepper: Stepper, state: State, ahead: float, last: Step) -> Stop:
     programs = stepper.programs
     e = programs.layout.equations
     jump = _jump(programs, state, ahead)
+    jump = jump or _broken_relation(programs, state)
     if jump is not None:
         return jump
     if stepper.closes(last) and not stepper.consistent(last) and stepper.regular(last):
@@ -241,6 +243,31 @@ def _jump(programs: Programs, state: State, ahead: float) -> Stop | None:
             size = abs(float(two[k, 0] - one[k, 0]))
             message = f"stopped at t = {state.t:.6g}: driver {name!r} jumps there by {size:.6g}"
             return Stop("jump", message, state.t, name, size, "use step(...) for a smooth change")
+    return None
+
+
+def _broken_relation(programs: Programs, state: State) -> Stop | None:
+    """A coupling whose relation is not continuous here: it changes as much over small moves as over larger ones."""
+    e = programs.layout.equations
+    moves = np.random.default_rng(0).normal(size=(16, e.nb, 6))
+    moves[..., :3] *= e.sizes[:, None]
+
+    def spread(size: float) -> Floats:
+        states = (moved_states(state.q, size * move) for move in moves)
+        values = np.array([programs.evaluate(q, state.angles, state.t).phi for q in states])
+        change: Floats = np.ptp(values, axis=0)
+        return change
+
+    couplings = [k for k, c in enumerate(e.constraints) if c.group == "coupling"]
+    wide, narrow = (spread(size) if couplings else np.zeros(0) for size in (1e-3, 1e-6))
+    for k in couplings:
+        c, size = e.constraints[k], float(narrow[e.first[k]])
+        if size > 0.1 * wide[e.first[k]] > 0.0:
+            angle = f"{math.degrees(size):.3g}°" if e.description.units.angle == "deg" else f"{size:.3g} rad"
+            text = f"{size:.3g} m" if c.form.lengths[0] else angle
+            message = f"stopped at t = {state.t:.6g}: the relation of {c} jumps there by {text}"
+            advice = "couplings need continuous functions with two derivatives, as step(...), cam(...) or rise345(...)"
+            return Stop("jump", message, state.t, c.name, size, advice)
     return None
 
 
