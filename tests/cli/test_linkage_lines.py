@@ -1,5 +1,6 @@
 """What `linkwright run` and `linkwright check` say of planar linkages."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,16 @@ ENDMODEL"""
         out = linkwright(capsys, "check", model).out
         assert words in out, out
         assert "function=" not in out, out
+
+
+def test_check_counts_no_massless_body_of_a_curve_as_one_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    out = linkwright(capsys, "check", MODELS / "cam.mks").out
+    assert out.count("touch along") == 1, out
+    assert "1 of these bodies is massless and brought along by curves: touch along" in out
+    assert re.search(r"touch +point on a curve +1\n", out), out
+    assert re.search(r"bodies +ground included +3\n", out), out
+    assert re.search(r"degrees of freedom +by count +0\n", out), out
+    assert "5 held by 2 joints and 1 half joint" in " ".join(out.split()), out
 
 
 def test_check_prints_grashofs_condition(capsys: pytest.CaptureFixture[str]) -> None:

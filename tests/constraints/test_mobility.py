@@ -10,6 +10,7 @@ import pytest
 from linkages import four_bar
 
 import linkwright as lw
+from linkwright.formats.mks.mks_reader import parse_mks
 from linkwright.model.description import kind_number
 from redundant_linkages import bennett_rows, bricard_rows, goldberg_rows, loop
 from scaled_models import Scale
@@ -217,3 +218,63 @@ def test_sentences_say_what_is_counted_and_what_to_do():
 def test_open_chains_and_large_mechanisms_have_no_explanation():
     assert lw.chain(3).dof().mobility is None
     assert loop("long", bennett_rows(0.5, 0.5, 0.9), beside=60).dof().mobility is None
+
+
+CURVES = """MODEL cam
+SYSTEM (KINEMATIC ANALYSIS, ending time = 1, print interval = 0.1);
+BODY base (ground); BODY shaft; BODY tappet (origin = (0, 0.048));{arm}
+HINGE crank (body = base, body = shaft, at = (0, 0));
+SLIDER slide (body = base, body = {slider}, at = (0, 0.048), axis = (0, 1));{pin}
+CURVE disc (body = shaft, x = 0.01 + 0.03*cos(u), y = 0.03*sin(u), range = (0, 2*pi), closed);
+CURVE roller (body = tappet, circle = 0.008);
+{touch}
+{driver}
+ENDMODEL"""
+POINT = "POINT ON CURVE touch (curve = disc, point = tappet);"
+SLIDING = "CURVE ON CURVE touch (curve = disc, curve = roller);"
+ROLLING = "CURVE ON CURVE touch (curve = disc, curve = roller, rolling);"
+
+
+def cam(touch: str, *, wheel: bool = False, driver: str = "DRIVER motor (crank.angle = TIME);") -> lw.Mechanism:
+    """A disc cam; the follower on a slide, or as a wheel on a pin of the slide."""
+    arm = "BODY arm (origin = (0, 0.048));" if wheel else ""
+    pin = "HINGE pin (body = arm, body = tappet, at = (0, 0.048));" if wheel else ""
+    words = {"arm": arm, "pin": pin, "slider": "arm" if wheel else "tappet", "touch": touch, "driver": driver}
+    return lw.Mechanism(parse_mks(CURVES.format(**words)))
+
+
+@pytest.mark.parametrize(
+    ("touch", "wheel", "moving", "held", "joints", "half", "freedom"),
+    [  # Kutzbach: 3 (n − 1) − 2 j1 − j2
+        (POINT, False, 2, 5, 2, 1, 1),
+        (SLIDING, False, 2, 5, 2, 1, 1),
+        (SLIDING, True, 3, 7, 3, 1, 2),
+        (ROLLING, True, 3, 8, 4, 0, 1),
+    ],
+)
+def test_contacts_of_curves_are_half_joints_and_rolling_ones_joints(touch, wheel, moving, held, joints, half, freedom):
+    mobility = cam(touch, wheel=wheel).dof().mobility
+    (part,) = mobility.counts
+    assert (part.family, part.about) == ("planar", (0.0, 0.0, 1.0))
+    assert (part.moving, part.held, part.joints, part.half_joints) == (moving, held, joints, half)
+    assert part.degrees_of_freedom == mobility.by_rank == freedom
+    assert not any("touch" in name for name in part.bodies)
+    assert ("1 half joint" in str(part)) == bool(half)
+
+
+def test_the_undriven_degree_of_freedom_of_a_cam_is_a_joint_of_the_user():
+    assert cam(SLIDING, driver="").dof().mobility.free[0].endswith(("joint 'crank'", "joint 'slide'"))
+
+
+def test_a_contact_that_another_statement_holds_is_counted_with_its_bodies():
+    for held in (False, True):
+        b = lw.Builder("ring")
+        bead = b.body("bead", 1.0)
+        b.place(bead, (0.1, 0, 0))
+        b.joint("planar", b.ground, bead, "plane")
+        b.point_on_curve(b.curve("ring", b.ground, circle=0.1), bead, "touch")
+        if held:
+            b.point_on_plane(b.ground, "touch along", "stop")
+        (part,) = b.build().dof().mobility.counts
+        assert ("touch along" in part.bodies) is held
+        assert part.half_joints == (0 if held else 1)

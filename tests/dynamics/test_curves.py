@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import linkwright as lw
+from linkwright.constraints.constraint_equations import Equations
 from linkwright.errors import ModelError, NameNotFound
 from newton_euler import Floats, motion_of
 
@@ -329,3 +331,57 @@ def test_a_curve_is_refused_by_name() -> None:
 def test_the_slider_of_a_curve_cannot_be_locked() -> None:
     with pytest.raises(ModelError, match="'pin along' is part of a curve"):
         bead().lock({"pin along": 0.0})
+
+
+def free_cam() -> lw.Mechanism:
+    """An eccentric disc, driven by a torque of 1 N m, under a roller 6 mm beside the shaft with a spring."""
+    upright = {"h": (0, 1, 0), "f": (1, 0, 0)}
+    with lw.Builder("free") as b:
+        b.gravity((0, 0, 0))
+        e = b.parameter("e", 0.01)
+        shaft, tappet = b.body("shaft", 1.0, inertia=(0.01, 0.01, 0.002)), b.body("tappet", 0.4)
+        b.place(shaft)
+        b.place(tappet, (0.006, 0.045, 0))
+        b.joint("revolute", b.ground, shaft, "crank")
+        b.joint("prismatic", b.triad(b.ground, (0.006, 0.0, 0), **upright), b.triad(tappet, **upright), "slide")
+        disc = b.curve("disc", shaft, lambda u: (e + 0.03 * np.cos(u), 0.03 * np.sin(u)), closed=True)
+        b.curve_on_curve(disc, b.curve("roller", tappet, circle=0.008), "touch")
+        b.joint_spring("slide", 1000.0)
+        b.applied_wrench(shaft, torque=(0, 0, 1.0))
+    return b.build()
+
+
+def test_a_cam_without_a_motor_moves_as_its_one_equation_of_motion() -> None:
+    mech = free_cam()
+    sol = lw.simulate(mech, 0.3, rtol=1e-9, saving=lw.Saving(interval=0.05))
+    assert sol.status, sol.status
+
+    def lift(angle: float) -> tuple[float, float, float]:
+        """y of the roller's centre, and its derivatives by the angle."""
+        x, dx, d2x = 0.006 - 0.01 * np.cos(angle), 0.01 * np.sin(angle), 0.01 * np.cos(angle)
+        root = np.sqrt(0.038**2 - x**2)
+        second = -dx - (dx**2 + x * d2x) / root - (x * dx) ** 2 / root**3
+        return dx + root, d2x - x * dx / root, second
+
+    def motion(t: float, state: Floats) -> list[float]:
+        y, slope, second = lift(state[0])
+        force = 1.0 - 1000.0 * y * slope - 0.4 * slope * second * state[1] ** 2
+        return [state[1], force / (0.002 + 0.4 * slope**2)]
+
+    start = [sol.joint("crank")[0, 0], 0.0]
+    exact = solve_ivp(motion, (0.0, 0.3), start, rtol=1e-11, atol=1e-12, t_eval=sol.time)
+    np.testing.assert_allclose(sol.joint("crank")[:, 0], exact.y[0], atol=1e-6 * np.ptp(exact.y[0]))
+    assert np.ptp(exact.y[0]) > 3.0
+
+
+def test_parameters_of_a_simulated_cam_are_refused_with_what_to_do() -> None:
+    with pytest.raises(ModelError, match=r"curve on curve 'touch' brings massless bodies along.*by lw\.sweep"):
+        free_cam().program("forward_dynamics", free=("e",))
+
+
+def test_refusals_name_a_contact_as_the_model_does() -> None:
+    mech = free_cam()
+    assert "curve on curve 'touch'" in map(str, Equations(mech.description).constraints)
+    assert "point on curve 'pin'" in map(str, Equations(bead().description).constraints)
+    with pytest.raises(ModelError, match="curve on curve 'touch'"):
+        lw.equations(mech)

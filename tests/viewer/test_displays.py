@@ -212,3 +212,21 @@ def test_ticks_are_round_and_few() -> None:
     assert ticks(0.0, 1.0, 4) == [0.0, 0.5, 1.0]
     assert ticks(-0.1, 8.0, 5) == [0.0, 2.0, 4.0, 6.0, 8.0]
     assert ticks(1.0, 1.0, 4) == []
+
+
+def test_a_notebook_lists_no_body_that_curves_bring_along() -> None:
+    b = lw.Builder("cam")
+    shaft, tappet = b.body("shaft", 1.0), b.body("tappet", 0.4)
+    b.place(tappet, (0, 0.038, 0))
+    b.joint("revolute", b.ground, shaft, "crank")
+    b.joint(
+        "prismatic", b.triad(b.ground, h=(0, 1, 0), f=(1, 0, 0)), b.triad(tappet, h=(0, 1, 0), f=(1, 0, 0)), "slide"
+    )
+    disc = b.curve("disc", shaft, lambda u: (0.03 * np.cos(u), 0.03 * np.sin(u)), closed=True)
+    b.curve_on_curve(disc, b.curve("roller", tappet, circle=0.008), "touch")
+    page = b.build()._repr_html_()
+    assert "touch point" not in page
+    assert "touch along" not in page
+    assert "touch on second" not in page
+    assert "curve on curve" in page
+    assert "2 bodies" in page

@@ -152,6 +152,12 @@ def summary(mechanism: Mechanism, report: DofReport) -> list[str]:
     unit = falling.text.replace("^2", "²")
     lines = [f"{report}", f"moving mass: {mass.of(moving):.4g} {mass.text}, gravity: ({gravity}) {unit}"]
     bodies = {body.name for body in mechanism.bodies}
+    inside = parts_of_curves(mechanism.description.point_constraints)
+    if inside:
+        text = counted(
+            len(inside), "of these bodies is massless and brought", "of these bodies are massless and brought"
+        )
+        lines.append(f"{text} along by curves: {first_few(inside, 8)}")
     frames = [name for name in mechanism.frames if name not in bodies]
     if frames:
         lines.append(f"further frames: {', '.join(frames)}")

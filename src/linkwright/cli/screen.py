@@ -20,6 +20,7 @@ from rich.text import Text
 import linkwright as lw
 from linkwright.base.activity import shown_by
 from linkwright.errors import LinkwrightError, on_one_line, visible
+from linkwright.model.curve_elements import parts_of_curves
 
 if TYPE_CHECKING:
     from linkwright.mechanism import Joint, Mechanism
@@ -194,7 +195,8 @@ def named_texts(option: str, texts: list[str] | None, example: str) -> dict[str,
 
 
 def model_table(mechanism: Mechanism) -> Table:
-    """One row per body with the joint that carries it, in the order of the coordinates."""
+    """One row per body with the joint that carries it, in the order of the coordinates; without those of curves."""
+    inside = set(parts_of_curves(mechanism.description.point_constraints))
     units = mechanism.description.units
     mass = units.shown("kg")
     rows = [
@@ -209,6 +211,7 @@ def model_table(mechanism: Mechanism) -> Table:
             f"follows {joint.mimics}" if joint.mimics else _limits(joint, units),
         )
         for body, joint in zip(mechanism.bodies, mechanism.joints, strict=True)
+        if body.name not in inside
     ]
     head = ("body", f"mass {mass.text}", "joint", "kind", "parent", "q", "v", "limits")
     return grid(head, *rows, right=(1, 5, 6), fold=True)

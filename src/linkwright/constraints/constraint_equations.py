@@ -69,7 +69,8 @@ class Constraint:
     law: Expression | None = None
 
     def __str__(self) -> str:
-        return f"{self.group} {self.name!r}"
+        words = {"point on a curve": "point on curve", "tangent to a curve": "curve on curve"}
+        return f"{words.get(self.form.kind, self.group)} {self.name!r}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,9 @@ freedom by joint and body, and the joints to relax so that no equation is redund
 
 A family is the plane motions of one normal (λ = 3), the turns about one point (λ = 3), or all motions (λ = 6). A joint
 holds as many of a body's degrees of freedom in a family as its Jacobian has rank on the family's twists. Parts that
-hang together by single joints are counted apart, each in its own family: M = Σ (λ · moving bodies − held) − gears.
+hang together by single joints are counted apart, each in its own family: M = Σ (λ · moving bodies − held) − gears. A
+point on a curve, or a curve on a curve, is one joint of the two bodies that it connects: a half joint (Kutzbach's j₂),
+which holds one degree of freedom, or two if it rolls; the massless bodies inside it are not counted.
 
 A set of equations can be left out without more freedom if, and only if, the left null vectors Nᵀ J = 0 are independent
 on it. So relaxations are searched on N, and the choice is verified by the rank of J without these equations.
@@ -23,6 +25,7 @@ from linkwright.constraints.kinematic_programs import Programs
 from linkwright.constraints.newton import Assembled
 from linkwright.constraints.rank import independent_rows, unit_rows
 from linkwright.constraints.undriven_motion import undriven
+from linkwright.model.curve_elements import PointOnCurve, parts_of_curves
 from linkwright.model.description import GROUND
 from linkwright.model.mobility_report import FAMILIES, Family, JointRelaxation, LinkageCount, Mobility
 from linkwright.model.quantities import Quantity, spoken
@@ -68,7 +71,7 @@ def explained(programs: Programs, state: Assembled, t: float, undriven_count: in
     tolerance = max(1e-8, float(np.sqrt(10.0 * programs.tolerance)))
     basis, dependent = independent_rows(held, tolerance)
     motions = _null_space(basis)
-    counts = tuple(_counts(e, state.q, jacobian, motions))
+    counts = tuple(_counts(_Joints(e), state.q, jacobian, motions))
     relaxations, left = _relaxations((e, state.q), held, rows, len(dependent), tolerance)
     every_motion = _null_space(independent_rows(jacobian, tolerance)[0])
     return Mobility(
@@ -103,34 +106,84 @@ def _driven(e: Equations) -> Iterator[str]:
 
 
 # -- counts ---------------------------------------------------------------------------------------------------------
-def _counts(e: Equations, q: Floats, jacobian: Floats, motions: Floats) -> Iterator[LinkageCount]:
+class _Joints:
+    """What holds the user's bodies together, by number: constraints, and contacts of curves as one joint each."""
+
+    def __init__(self, e: Equations) -> None:
+        self.e = e
+        self.half: dict[int, tuple[tuple[int, ...], int]] = {}  # by the number of the first point on a curve
+        self.inside: set[int] = set()  # massless bodies of these contacts
+        hidden = set()
+        for own, ends, equations in self._contacts():
+            around = {k for k, c in enumerate(e.constraints) if c.group != "driver" and not own.isdisjoint(c.bodies)}
+            known = {k for k in around if e.constraints[k].name in equations}
+            if around == known:  # no statement of the model holds a body of the contact
+                first = min(k for k in known if e.constraints[k].group == "point constraint")
+                rolls = sum(e.constraints[k].form.size for k in known) - 6 * len(own) == 2
+                self.half[first] = ends, 2 if rolls else 1
+                hidden |= known - {first}
+                self.inside |= own
+        self.holding = [k for k, c in enumerate(e.constraints) if c.group not in ("gear", "driver") and k not in hidden]
+
+    def _contacts(self) -> Iterator[tuple[set[int], tuple[int, ...], set[str]]]:
+        """For each contact its massless bodies, the two bodies that it connects, and the names of its equations."""
+        d = self.e.description
+        points = {x.name: x for x in d.point_constraints if isinstance(x, PointOnCurve)}
+        for x in points.values():
+            if not x.contact:
+                ends = d.frame_number(x.curve.place)[0], d.frame_number(x.point)[0]
+                yield {d.frame_number(x.along)[0]}, ends, {x.name, x.along}
+        for c in d.contacts:
+            one, other = (d.frame_number(points[name].curve.place)[0] for name in (c.first, c.second))
+            yield {d.frame_number(x)[0] for x in c.parts}, (one, other), {c.first, c.second, c.rolling, *c.parts}
+
+    def bodies(self, k: int) -> tuple[int, ...]:
+        """The bodies that it connects, −1 for ground."""
+        return self.half[k][0] if k in self.half else self.e.constraints[k].bodies
+
+    def size(self, k: int) -> int:
+        """How many equations it is."""
+        return self.half[k][1] if k in self.half else self.e.constraints[k].form.size
+
+    def held(self, jacobian: Floats, k: int, twists: Floats) -> int:
+        """How many degrees of freedom it takes away within a family."""
+        return self.half[k][1] if k in self.half else _held(self.e, jacobian, k, twists)
+
+    def slides(self, k: int) -> bool:
+        """Whether it is a half joint."""
+        return k in self.half and self.half[k][1] == 1
+
+
+def _counts(x: _Joints, q: Floats, jacobian: Floats, motions: Floats) -> Iterator[LinkageCount]:
     """The counts of parts; parts of the same family are one."""
-    holding = [k for k, c in enumerate(e.constraints) if c.group not in ("gear", "driver")]
+    e = x.e
     merged: dict[tuple[Family, tuple[float, ...] | None], list[list[int]]] = {}
-    for group in _components(e, holding):
-        whole = _family(e, q, jacobian, motions, group)
-        parts = [group] if whole[0] != "spatial" else _blocks(e, group)
+    for group in _components(x):
+        whole = _family(x, q, jacobian, motions, group)
+        parts = [group] if whole[0] != "spatial" else _blocks(x, group)
         for part in parts:
-            family, about = whole if len(parts) == 1 else _family(e, q, jacobian, motions, part)
+            family, about = whole if len(parts) == 1 else _family(x, q, jacobian, motions, part)
             key = None if about is None else tuple((np.round(about, 6) + 0.0).tolist())
             merged.setdefault((family, key), []).append(part)
     names = e.description.body_names
-    joined = {b for k in holding for b in e.constraints[k].bodies}
+    joined = {b for k in x.holding for b in x.bodies(k)} | x.inside
     for (family, key), groups in merged.items():
         twists = _family_twists(e, q, family, None if key is None else np.array(key))
-        held = sum(_held(e, jacobian, k, twists) for group in groups for k in group)
-        moving = sum(len({b for k in group for b in e.constraints[k].bodies}) - 1 for group in groups)
-        bodies = dict.fromkeys(names[b] for group in groups for k in group for b in e.constraints[k].bodies if b >= 0)
+        every = [k for group in groups for k in group]
+        held = sum(x.held(jacobian, k, twists) for k in every)
+        moving = sum(len({b for k in group for b in x.bodies(k)}) - 1 for group in groups)
+        bodies = dict.fromkeys(names[b] for k in every for b in x.bodies(k) if b >= 0)
         about3 = None if key is None else (key[0], key[1], key[2])
-        yield LinkageCount(family, moving, sum(map(len, groups)), held, about3, tuple(bodies))
+        half = sum(map(x.slides, every))
+        yield LinkageCount(family, moving, len(every) - half, held, about3, tuple(bodies), half)
     loose = [names[b] for b in range(e.nb) if b not in joined]
     if loose:
         yield LinkageCount("spatial", len(loose), 0, 0, None, tuple(loose))
 
 
-def _components(e: Equations, holding: Sequence[int]) -> list[list[int]]:
+def _components(x: _Joints) -> list[list[int]]:
     """The constraints of bodies that hang together without ground."""
-    leader = list(range(e.nb))
+    leader = list(range(x.e.nb))
 
     def root(b: int) -> int:
         while leader[b] != b:
@@ -138,21 +191,21 @@ def _components(e: Equations, holding: Sequence[int]) -> list[list[int]]:
             b = leader[b]
         return b
 
-    for k in holding:
-        moving = [b for b in e.constraints[k].bodies if b != GROUND]
+    for k in x.holding:
+        moving = [b for b in x.bodies(k) if b != GROUND]
         for b in moving[1:]:
             leader[root(b)] = root(moving[0])
     groups: dict[int, list[int]] = {}
-    for k in holding:
-        groups.setdefault(root(max(e.constraints[k].bodies)), []).append(k)
+    for k in x.holding:
+        groups.setdefault(root(max(x.bodies(k))), []).append(k)
     return list(groups.values())
 
 
-def _blocks(e: Equations, group: Sequence[int]) -> list[list[int]]:
+def _blocks(x: _Joints, group: Sequence[int]) -> list[list[int]]:
     """The biconnected parts of the graph of bodies and constraints: loops with a body in common alone are apart."""
     around: dict[int, list[tuple[int, int]]] = {}
     for k in group:
-        one, other = e.constraints[k].bodies[0], e.constraints[k].bodies[-1]
+        one, other = x.bodies(k)[0], x.bodies(k)[-1]
         around.setdefault(one, []).append((k, other))
         around.setdefault(other, []).append((k, one))
     order: dict[int, int] = {}
@@ -187,16 +240,17 @@ def _blocks(e: Equations, group: Sequence[int]) -> list[list[int]]:
 
 
 def _family(
-    e: Equations, q: Floats, jacobian: Floats, motions: Floats, group: Sequence[int]
+    x: _Joints, q: Floats, jacobian: Floats, motions: Floats, group: Sequence[int]
 ) -> tuple[Family, Floats | None]:
     """The family of motions of a part, with the normal or the centre.
 
     Where every joint moves within a family alone, the part does wherever it goes; else its motions at the state decide.
     """
-    bodies = sorted({b for k in group for b in e.constraints[k].bodies})
+    bodies = sorted({b for k in group for b in x.bodies(k)})
+    e = x.e
     for family, about in _candidates(e, q, group):
         twists = _family_twists(e, q, family, about)
-        if all(FAMILIES[family] - _held(e, jacobian, k, twists) == 6 - e.constraints[k].form.size for k in group):
+        if all(FAMILIES[family] - x.held(jacobian, k, twists) == 6 - x.size(k) for k in group):
             return family, about
     joints = [k for k in group if e.constraints[k].group == "joint"]
     if len(group) >= len(bodies) and joints:
@@ -300,8 +354,11 @@ def _relaxations(
     e, q = placed
     null = np.linalg.svd(unit_rows(held), full_matrices=True)[0][:, -redundant:]
     at = {row: place for place, row in enumerate(rows)}
+    inside = set(parts_of_curves(e.description.point_constraints))
     joints = [
-        c for c in e.constraints if c.group == "joint" and e.description.kind_of(c.source.joints[0]).name in _RELAXED
+        c
+        for c in e.constraints
+        if c.group == "joint" and c.name not in inside and e.description.kind_of(c.source.joints[0]).name in _RELAXED
     ]
     driven = {e.description.joint_names[j] for k in e.drivers for j in e.constraints[k].source.joints}
     joints = sorted((c for c in joints if c.name not in driven), key=lambda c: GROUND in c.bodies)

@@ -10,6 +10,7 @@ import numpy as np
 from linkwright.base.arrays import Floats
 from linkwright.constraints.constraint_equations import Equations
 from linkwright.constraints.form_programs import plane
+from linkwright.model.curve_elements import PointOnCurve, parts_of_curves
 from linkwright.model.description import Description
 from linkwright.model.elements import Driver
 from linkwright.model.expression import Call, Expression, Name, numeric_values
@@ -218,13 +219,26 @@ class ModelTable:
 
 
 def model_table(description: Description) -> ModelTable:
-    """Every element with its number of equations, in the order of the file."""
+    """Every element with its number of equations, in the order of the file.
+
+    A contact of curves has those that its massless bodies leave: one, or two if it rolls.
+    """
     d = description
     grounds = 1 + len(d.more_grounds)
-    bodies = d.nb + grounds
+    inside = set(parts_of_curves(d.point_constraints))
+    contacts = {x.name: ("point on a curve", 1) for x in d.point_constraints if isinstance(x, PointOnCurve)}
+    for x in d.contacts:
+        contacts[x.first] = ("curve that rolls on a curve", 2) if x.rolling else ("curve on a curve", 1)
+        inside |= {x.second, x.rolling}
+    bodies = d.nb + grounds - sum(name in inside for name in d.body_names)
     rows = [Row("Euler parameters", "one of each body", bodies), Row("ground", "position and axes", 6 * grounds)]
     driven = {x.name: Quantity("joint", (x.target,), x.index) for x in d.drivers if x.kind == "joint"}
     for c in Equations(d).constraints:
+        if c.name in inside:
+            continue
+        if c.name in contacts:
+            rows.append(Row(c.name, *contacts[c.name]))
+            continue
         of_joint = driven.get(c.name) if c.group == "driver" else None
         rows.append(
             Row(

@@ -11,12 +11,15 @@ import numpy as np
 from linkwright.base.arguments import counted
 from linkwright.base.arrays import Floats
 from linkwright.constraints.constraint_equations import Equations, joint_frames
+from linkwright.model.curve_elements import parts_of_curves
 from linkwright.model.description import GROUND
 
 #: Motions of less than this part of the largest are rounding.
 MOVES = 1e-6
 #: How much less the joints of several coordinates, and those between moving bodies, are preferred.
 SEVERAL, INNER = 0.3, 0.8
+#: And those of the massless bodies of curves.
+CONTACT = 0.01
 
 
 def undriven(e: Equations, q: Floats, motions: Floats) -> list[str]:
@@ -59,12 +62,14 @@ def _by_joints(e: Equations, q: Floats, motions: Floats, count: int) -> Iterator
     """The joints whose coordinates describe so many motions, single coordinates at ground first."""
     names, rows = [], []
     d = e.description
+    inside = set(parts_of_curves(d.point_constraints))
     for j in range(d.nj):
         kind = d.kind_of(j)
         if not kind.nv:
             continue
         rates, what = _rates(e, q, j) @ motions, f"{kind.name} joint {d.joint_names[j]!r}"
         preference = (1.0 if kind.nv == 1 else SEVERAL) * (1.0 if d.parent[j] == GROUND else INNER)
+        preference *= CONTACT if d.joint_names[j] in inside else 1.0
         for row in rates:
             names.append(what)
             rows.append(preference * row)

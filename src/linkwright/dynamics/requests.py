@@ -33,6 +33,7 @@ from linkwright.dynamics.functions import (
 from linkwright.errors import LinkwrightWarning, ModelError, NameNotFound
 from linkwright.kernels.llvm.compiler import stored_arrays
 from linkwright.model.coupling_relation import couplings
+from linkwright.model.curve_elements import check_no_curves
 from linkwright.model.description import Description
 from linkwright.model.elements import laws_of
 from linkwright.model.joint_kinds import KIND_LIST
@@ -360,14 +361,14 @@ class RequestRules(Structure):
         if spec.needs_loops and not self.closed:
             raise ModelError(f"{request.function} is for mechanisms with loops, rods or drivers; this one has none")
         if request.free and spec.closed and self.carried_by_constraints:
+            check_no_curves(self.description.point_constraints)
             text = f"loops or drivers alone move some links of {self.description.name!r}, and parameters cannot be free"
             raise ModelError(f"{text} there; give the links without mass a small one", element=self.description.name)
         if self.rolls(request) and self.as_masses(request):
             return
         if request.method and not self.coupled:
             self._check_inertias(request)
-        most = self._most_pairs(spec)
-        if most and self.pairs > most:
+        if 0 < (most := self._most_pairs(spec)) < self.pairs:
             text = f"{request.function} would lay out {self.pairs} pairs of related links, more than the {most} "
             raise ModelError(f"{text}that can be compiled{_INSTEAD.get(request.function, '')}")
 

@@ -104,3 +104,14 @@ def check_lockable(joints: Iterable[str], constraints: Iterable[object]) -> None
     """Refuse to lock a joint that a curve has brought along."""
     for name in set(joints) & set(parts_of_curves(constraints)):
         raise ModelError(f"joint {name!r} is part of a curve and cannot be locked; lock another", element=name)
+
+
+def check_no_curves(constraints: Iterable[object]) -> None:
+    """Refuse parameters as inputs of programs of dynamics, where massless bodies of curves leave them none."""
+    for x in constraints:
+        if isinstance(x, PointOnCurve):
+            name = f"curve on curve {x.contact!r}" if x.contact else f"point on curve {x.name!r}"
+            text = (
+                f"{name} brings massless bodies along, and parameters cannot be free in dynamics there; compare cases"
+            )
+            raise ModelError(f"{text} by lw.sweep, or free them in a kinematic analysis", element=x.name)

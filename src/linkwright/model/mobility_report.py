@@ -18,7 +18,8 @@ class LinkageCount:
     """The Grübler–Kutzbach count of bodies and what joins them, all moving in one family of motions.
 
     `about` is the normal of a plane or the centre of a sphere; `held` is how many of a body's degrees of freedom within
-    the family the joints take away, all together; `moving` is how many bodies move.
+    the family the joints take away, all together; `moving` is how many bodies move. `half_joints` are contacts of
+    curves that slide, each of which holds one; they are not among the `joints`.
     """
 
     family: Family
@@ -27,6 +28,7 @@ class LinkageCount:
     held: int
     about: tuple[float, float, float] | None = None
     bodies: tuple[str, ...] = ()
+    half_joints: int = 0
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -41,6 +43,9 @@ class LinkageCount:
             "spatial": "no common plane or centre",
         }[self.family]
         freedom, joints = FAMILIES[self.family], counted(self.joints, "joint")
+        if self.half_joints:
+            half = counted(self.half_joints, "half joint" if self.family == "planar" else "contact")
+            joints = f"{joints} and {half}" if self.joints else half
         return (
             f"{self.family} ({why}): {freedom}·{self.moving} of the moving bodies − {self.held} held by {joints} = "
             f"{_minus(self.degrees_of_freedom)}"

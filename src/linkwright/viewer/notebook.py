@@ -17,9 +17,10 @@ from linkwright.base.html import ROWS, beside, folded, heading, number, safe, sh
 from linkwright.errors import LinkwrightError
 from linkwright.model.body_motion import body_motion
 from linkwright.model.coupling_relation import couplings
+from linkwright.model.curve_elements import PointOnCurve, parts_of_curves
 from linkwright.model.description import GROUND, Description
 from linkwright.model.element_names import kind_of_element
-from linkwright.model.elements import Coupling
+from linkwright.model.elements import Coupling, PointConstraint
 from linkwright.model.mechanism_views import body_table, joint_table
 from linkwright.model.topology import span
 from linkwright.model.tree import Tree
@@ -254,15 +255,19 @@ def mechanism(mech: Any) -> str:
     """The output for a mechanism; of a long one the first rows, and no drawing."""
     d = mech.description
     loops, related = len(mech.tree.topology.loops), len(list(couplings(d)))
+    parts = sum(1 + bool(x.rolling) for x in d.contacts)  # of contacts, which are one each
+    inside = set(parts_of_curves(d.point_constraints))
+    count = mech.nb - len(inside)
     sizes = [
-        ("bodies", mech.nb),
+        ("bodies", count),
+        *((("massless bodies of curves", len(inside)),) if inside else ()),
         ("coordinates nq", mech.nq),
         ("rates nv", mech.nv),
         *(
             (name, n)
             for name, n in (
                 ("loops", loops),
-                ("rods and point constraints", len(d.point_constraints) - related),
+                ("rods and point constraints", len(d.point_constraints) - related - parts),
                 ("couplings", related),
                 ("drivers", len(d.drivers)),
             )
@@ -271,13 +276,13 @@ def mechanism(mech: Any) -> str:
         *((("mass (kg)", float(np.sum(d.mass))),) if np.any(d.mass) else ()),
         ("gravity (m/s²)", vector(d.gravity)),
     ]
-    bodies = body_table(mech.bodies) if mech.nb else ""
-    joints = joint_table(mech.joints) if mech.nb else ""
+    bodies = body_table([x for x in mech.bodies if x.name not in inside] if inside else mech.bodies) if mech.nb else ""
+    joints = joint_table([x for x in mech.joints if x.name not in inside] if inside else mech.joints) if mech.nb else ""
     return shown(
         heading(mech.name, "mechanism"),
         beside(_picture(mech), table(("", ""), sizes)),
-        folded(counted(mech.nb, "body", "bodies"), bodies),
-        folded(counted(mech.nb, "joint"), joints, open_=0 < mech.nb <= _OPEN),
+        folded(counted(count, "body", "bodies"), bodies),
+        folded(counted(count, "joint"), joints, open_=0 < count <= _OPEN),
         *_more(mech),
     )
 
@@ -302,8 +307,9 @@ def _more(mech: Any) -> Iterator[str]:
     )
     yield _table("joint that closes a loop", ("joint", "kind", "from", "to"), loop_joints, len(loops))
     related = list(couplings(d))
-    held = [x for x in d.point_constraints if not isinstance(x, Coupling)]
-    point_constraints = ((t.name, kind_of_element(t), ", ".join(_ends(t))) for t in held[:ROWS])
+    parts = {name for x in d.contacts for name in (x.second, x.rolling)}  # of contacts, which are one each
+    held = [x for x in d.point_constraints if not isinstance(x, Coupling) and x.name not in parts]
+    point_constraints = ((t.name, kind_of_element(t), ", ".join(_between(t, d))) for t in held[:ROWS])
     yield _table("rod or point constraint", ("name", "kind", "between"), point_constraints, len(held))
     relations = ((x.name, f"{_short(x.left)} = {_short(x.right)}") for x in related[:ROWS])
     yield _table("coupling", ("name", "relation"), relations, len(related))
@@ -324,6 +330,14 @@ def _table(thing: str, head: Sequence[str], rows: Iterable[tuple[object, ...]], 
     return folded(
         counted(total, thing, _PLURALS.get(thing, "")), table(head, rows, total) if total else "", open_=0 < total <= 4
     )
+
+
+def _between(x: PointConstraint, d: Description) -> list[str]:
+    """What a constraint holds together: frames, and curves by their names."""
+    if not isinstance(x, PointOnCurve):
+        return _ends(x)
+    on = [y for y in d.point_constraints if isinstance(y, PointOnCurve) and x.contact and y.contact == x.contact]
+    return [y.curve.name for y in on] or [x.curve.name, x.point]
 
 
 def _ends(thing: Any) -> list[str]:
