@@ -547,3 +547,18 @@ def test_a_mechanism_with_more_freedom_than_its_input_is_refused() -> None:
         b.driver("joint", "a", lambda t: t)
     with pytest.raises(LinkwrightError, match=r"does not move with a\.angle alone"):
         report_of(b.build())
+
+
+@pytest.mark.parametrize("lengths", [(1, 4), (2, 3.5)], ids=["flat parallelogram", "stretched toggle"])
+def test_a_four_bar_drawn_in_a_singular_position_is_to_be_drawn_elsewhere(lengths: tuple[float, float]) -> None:
+    first, second = lengths
+    base = 3.0 if first == 1 else 3.5
+    with lw.Builder("flat") as b:
+        for name in ("crank", "rod", "rocker"):
+            b.body(name, 1.0, inertia=(1, 1, 1))
+        b.joint("revolute", b.ground, "crank", "A", at=(0, 0, 0), drawn=True)
+        b.joint("revolute", "crank", "rod", "B", at=(first, 0, 0), drawn=True)
+        b.joint("revolute", "rod", "rocker", "C", at=(second, 0, 0), drawn=True)
+        b.joint("revolute", b.ground, "rocker", "D", at=(base, 0.0, 0), drawn=True)
+    with pytest.raises(LinkwrightError, match=r"singular position: its constraints leave 2 .*, and 1 by"):
+        lw.linkage_report(b.build(), input="A")

@@ -294,6 +294,11 @@ def linkage_report(
     normal = plane_normal(chain, solution)
     motion = LinkageMotion(d, solution, source, normal)
     if not np.isfinite(motion.motion).any():
+        mobility = Mechanism(d).dof().mobility
+        if mobility is not None and mobility.count < mobility.by_rank:
+            text = f"{d.name!r} is drawn in a singular position: its constraints leave {mobility.by_rank} degrees of "
+            text += f"freedom there, and {mobility.count} by Grübler's count; draw it in another position"
+            raise LinkwrightError(text)
         text = f"{d.name!r} does not move with {source.name} alone: it has more degrees of freedom, or none; "
         raise LinkwrightError(text + "drive the others too, or choose another input")
     closed = True
