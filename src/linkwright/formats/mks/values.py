@@ -422,7 +422,7 @@ def constant(text: str, what: str = "this", dimension: Dimension | None = None, 
 
     A unit must be of the dimension, if one is given; a number without one is in the unit that a model has for it.
     """
-    advice = "give a number or an expression, such as 0.3, 25 deg or 2*pi"
+    advice = f"give a number or an expression, such as 0.3{'' if dimension else ', 25 deg'} or 2*pi"
     return _valued(text, what, Scope(), dimension, advice, model)
 
 
