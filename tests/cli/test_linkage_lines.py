@@ -63,3 +63,10 @@ def test_check_counts_no_massless_body_of_a_curve_as_one_of_the_model(capsys: py
 def test_check_prints_grashofs_condition(capsys: pytest.CaptureFixture[str]) -> None:
     assert LOOP in linkwright(capsys, "check", MODELS / "four_bar.mks").out
     assert "four-bar" not in linkwright(capsys, "check", MODELS / "rssr.mks").out
+
+
+def test_run_shows_no_massless_body_of_a_curve(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    outcome = linkwright(capsys, "run", MODELS / "cam.mks", "--no-page", "--output", tmp_path)
+    assert outcome.code == 0, outcome.err
+    assert "follower  " in outcome.out
+    assert "touch along" not in outcome.out

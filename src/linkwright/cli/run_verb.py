@@ -29,6 +29,7 @@ from linkwright.cli.screen import (
     printed_warnings,
 )
 from linkwright.errors import LinkwrightError, NameNotFound, on_one_line
+from linkwright.model.curve_elements import parts_of_curves
 from linkwright.model.requested_analysis import FIXED_STEP_METHODS, FREEDOMS, SIMULATION_METHODS, AnalysisKind, System
 from linkwright.model.units import SI, TIME, Units
 from linkwright.results.status import Series
@@ -264,7 +265,8 @@ def _shortened(rows: tuple[Any, ...], most: int = 40) -> list[Any]:
 
 def extremes(solution: Solution) -> Table:
     """For every body (the first of many) where it goes, and how fast."""
-    names = solution.description.body_names
+    massless = parts_of_curves(solution.description.point_constraints)
+    names = [name for name in solution.description.body_names if name not in massless]
     length = solution.description.length_scale
     units = solution.description.units
     metre, speed_unit, rate_unit = (units.shown(unit) for unit in ("m", "m/s", "rad/s"))
