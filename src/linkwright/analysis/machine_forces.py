@@ -290,7 +290,7 @@ class Demand:
     def coordinate(self) -> tuple[Floats, Floats]:
         """Angle and rate (T,)."""
         index = self.driver.index
-        return tuple(x(self.driver.target)[:, index] for x in (self.solution.joint, self.solution.joint_rate))  # type: ignore[return-value]
+        return self.solution.joint(self.driver.target)[:, index], self.solution.joint_rate(self.driver.target)[:, index]
 
     def at(self, times: Floats) -> Floats:
         """(T,): the torque at other times."""
@@ -326,7 +326,8 @@ class Demand:
         else:
             weights = time_weights(time)
             mean, rms = float(weights @ torque), float(np.sqrt(weights @ torque**2))
-            ends = tuple((float(time[k]), float(torque[k])) for k in (np.argmin(torque), np.argmax(torque)))  # type: ignore[assignment]
+            low, high = int(np.argmin(torque)), int(np.argmax(torque))
+            ends = (float(time[low]), float(torque[low])), (float(time[high]), float(torque[high]))
         least, greatest = ((float(np.interp(t, time, angle)), extreme) for t, extreme in ends)
         return MotorDemand(
             self.driver.name, self.driver.target, series.unit, angle, torque, rate, mean, rms, least, greatest,

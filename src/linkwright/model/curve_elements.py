@@ -65,6 +65,11 @@ class PointOnCurve:
     contact: str = ""
 
     @property
+    def label(self) -> str:
+        """What messages call it; the two of a contact have one."""
+        return f"curve on curve {self.contact!r}" if self.contact else f"point on curve {self.name!r}"
+
+    @property
     def places(self) -> tuple[str, str]:
         """The two frames."""
         return self.along, self.point
@@ -110,8 +115,5 @@ def check_no_curves(constraints: Iterable[object]) -> None:
     """Refuse parameters as inputs of programs of dynamics, where massless bodies of curves leave them none."""
     for x in constraints:
         if isinstance(x, PointOnCurve):
-            name = f"curve on curve {x.contact!r}" if x.contact else f"point on curve {x.name!r}"
-            text = (
-                f"{name} brings massless bodies along, and parameters cannot be free in dynamics there; compare cases"
-            )
-            raise ModelError(f"{text} by lw.sweep, or free them in a kinematic analysis", element=x.name)
+            text = f"{x.label} brings massless bodies along, and parameters cannot be free in dynamics there"
+            raise ModelError(f"{text}; compare cases by lw.sweep, or free them in a kinematic analysis", element=x.name)

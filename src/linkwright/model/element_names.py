@@ -44,8 +44,5 @@ def kind_of_element(element: PointConstraint | Element) -> str:
 
 def names_of_elements(elements: Iterable[PointConstraint | Element]) -> list[str]:
     """Each element with its kind, as "gear pair 'mesh'"; two curves that touch are one, "curve on curve 'touch'"."""
-    names = (
-        f"{kind_of_element(x)} {(x.contact if isinstance(x, PointOnCurve) and x.contact else x.name)!r}"
-        for x in elements
-    )
+    names = (x.label if isinstance(x, PointOnCurve) else f"{kind_of_element(x)} {x.name!r}" for x in elements)
     return list(dict.fromkeys(names))
